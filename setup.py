@@ -1,4 +1,5 @@
-"""Puts what cannot be declared into the wheel: the results that the notebooks read, as listed in pyproject.toml."""
+"""Add the results that the notebooks read to the wheel. pyproject.toml lists them, but setuptools can't include them on
+its own."""
 
 import shutil
 import tomllib
@@ -16,11 +17,12 @@ def results() -> list[str]:
 
 
 class WithResults(build_py):
-    """Copies the listed results to `ropebook/_results`, where `ropebook.results` looks for them."""
+    """Build step that also copies the listed results to `ropebook/_results`, where `ropebook.results` looks for
+    them."""
 
     def run(self) -> None:
         super().run()
-        if self.editable_mode:  # it uses those of the repository
+        if self.editable_mode:  # an editable install uses the repository's results
             return
         target = Path(self.build_lib, "ropebook", "_results")
         target.mkdir(parents=True, exist_ok=True)
@@ -28,7 +30,7 @@ class WithResults(build_py):
             shutil.copyfile(HERE / name, target / Path(name).name)
 
     def get_source_files(self) -> list[str]:
-        """What a source distribution has to have."""
+        """Return the files that a source distribution has to contain."""
         return [*super().get_source_files(), *results()]
 
 

@@ -3,14 +3,14 @@
     python benchmarks/architectures.py                     all of them, some minutes on one core
     python benchmarks/architectures.py Llama SmolLM3       prints these, and writes nothing
 
-An architecture is a configuration with ``rope_parameters``. Two groups of methods are tried separately: those that
-replace the table of cosines and sines (another base, linear scaling, YaRN), and those that act in the attention
-(dynamic NTK, ReRoPE, log-n). Each group is "supported", or "refused" with the error message.
+An architecture is any configuration class with ``rope_parameters``. Two groups of methods are tried separately: those
+that replace the table of cosines and sines (another base, linear scaling, YaRN), and those that act inside attention
+(dynamic NTK, ReRoPE, log-n). The verdict on each group is "supported", or "refused" with the error message.
 
-"Supported" means that results were compared, for the same weights. With a base, linear scaling, YaRN and dynamic NTK
-they were compared with transformers' own; with ReRoPE and log-n, whose length is never reached here, with the plain
-model. "not_tried" says why no small model could be built, or why it does not run on tokens. The script writes
-results/architectures.json.
+"Supported" means that the results were compared with reference results for the same weights, and agreed. For another
+base, linear scaling, YaRN and dynamic NTK, the reference is the implementation in transformers. ReRoPE and log-n have
+no effect on texts as short as the ones used here, so their reference is the unchanged model. "not_tried" says why no
+small model could be built, or why the model does not run on tokens. The script writes results/architectures.json.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # set before torch is loaded
 
 import torch
 import transformers
@@ -41,9 +41,9 @@ from ropebook.extrapolation import BaseChange, from_transformers, install, make 
 
 TRAINED, LENGTH = 32, 48
 MOST_WEIGHTS, MOST_SECONDS = 60_000_000, 60
-# transformers rounds its angles to float32
+# The tolerance allows for transformers rounding its angles to float32.
 NEAR = 1e-4
-# These are set in every configuration that has the option.
+# These options are set in every configuration that has them.
 SMALL = {
     "hidden_size": 64,
     "intermediate_size": 48,
@@ -57,7 +57,7 @@ SMALL = {
     "bos_token_id": 1,
     "eos_token_id": 2,
     "use_cache": False,
-    # for experts
+    # for mixtures of experts
     "moe_intermediate_size": 16,
     "shared_expert_intermediate_size": 16,
     "num_experts": 4,
@@ -96,7 +96,7 @@ SMALL = {
     "hidden_size_per_layer_input": 8,
     "query_pre_attn_scalar": 8,
 }
-# These are set regardless of their default.
+# These options are set even if their default is None.
 ALWAYS = (
     "head_dim",
     "num_experts_per_tok",
@@ -107,20 +107,20 @@ ALWAYS = (
     "attn_layer_indices",
 )
 THEIRS = {
-    # This is just another base, which every architecture allows.
+    # This only changes the base, which every architecture allows.
     "base": {"rope_theta": 777.0},
     "linear": {"rope_type": "linear", "factor": 4.0},
     "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": TRAINED},
     "dynamic": {"rope_type": "dynamic", "factor": 1.0},
 }
-# Methods that a default configuration may contain.
+# Methods that may occur in a default configuration.
 OWN = ("linear", "dynamic", "yarn", "llama3", "longrope")
-# These change nothing in a text of LENGTH tokens.
+# These methods change nothing in a text of LENGTH tokens.
 IDLE = {"rerope": {"window": 4 * LENGTH}, "log_n": {"trained_length": 4 * LENGTH}}
 GROUPS = {"table": ("base", "linear", "yarn"), "attention": ("dynamic", *IDLE)}
 
 
-# Short forms of error messages.
+# Short reasons, by a phrase from the error message.
 WHY = {
     "share one rotary_emb": "no table shared by all layers",
     "gives cosines and sines": "another kind of table",
@@ -140,13 +140,13 @@ WHY = {
 
 
 def told(error: Exception) -> str:
-    """An error message on one line, without the folders of this machine."""
+    """Return an error message on one line, without the names of this machine's folders."""
     line = re.sub(r"(?<=from ')[^']*site-packages/", "", f"{type(error).__name__}: {error}")
     return " ".join(line.split())[:300]
 
 
 def configurations() -> Iterator[type]:
-    """Every configuration of the installed transformers that has ``rope_parameters``."""
+    """Yield every configuration class of the installed transformers that has ``rope_parameters``."""
     folder = Path(transformers.__file__).parent / "models"
     for path in sorted(folder.glob("*/configuration_*.py")):
         if "rope_parameters" not in path.read_text(encoding="utf-8"):
@@ -162,7 +162,7 @@ def configurations() -> Iterator[type]:
 
 
 def model_class(config: type) -> type:
-    """The language model of a configuration or, if there is none, its plain model."""
+    """Return the language model class of a configuration or, if there is none, the class of its plain model."""
     for mapping in (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING, modeling_auto.MODEL_MAPPING):
         if config in mapping:
             found = mapping[config]
@@ -183,14 +183,15 @@ def model_class(config: type) -> type:
 
 
 def has(config: transformers.PreTrainedConfig, name: str) -> bool:
-    """Whether an option is set by default. The width of a head may be unset, or differ from layer to layer."""
+    """Return whether an option should be set: it has a default, or it is one of `ALWAYS`. Reading a default can fail,
+    because it may differ from layer to layer."""
     try:
         return name in ALWAYS or getattr(config, name, None) is not None
     except AttributeError:
         return False
 
 
-# Options that some architectures need. They are tried in this order until one works.
+# Additional options that some architectures need. These sets are tried in this order until one works.
 MORE = (
     {},
     {"layer_types": ["full_attention", "full_attention"]},
@@ -200,13 +201,13 @@ MORE = (
 
 
 def tiny(config: type, more: dict) -> transformers.PreTrainedConfig:
-    """A small configuration, with a layer of each type."""
+    """Return a small configuration with at least one layer of each type."""
     plain = config()
-    # A name may be an alias (num_experts for num_local_experts), so use only what the class itself declares.
+    # A name may be an alias (num_experts for num_local_experts), so use only names that the class itself declares.
     known = config.__dataclass_fields__
     options = {name: value for name, value in SMALL.items() if name in known and has(plain, name)}
     if "kv_lora_rank" in options:
-        # Each head has its own keys, made from a shared vector.
+        # In latent attention, every head has its own keys, which are computed from a shared vector.
         options["num_key_value_heads"] = options["num_attention_heads"]
         options.pop("head_dim", None)
     kinds = list(dict.fromkeys(getattr(plain, "layer_types", None) or ()))
@@ -222,7 +223,8 @@ def tiny(config: type, more: dict) -> transformers.PreTrainedConfig:
         options["sliding_window"] = 16
     options |= {name: value for name, value in more.items() if name in known}
     made = config(**options)
-    # A method in the configuration, as in Llama 3.1, belongs to the checkpoint, not to the architecture.
+    # A method in the configuration, as in Llama 3.1, belongs to the checkpoint rather than the architecture, so remove
+    # it.
     every = made.rope_parameters or {}
     for parameters in (every, *every.values()):
         if isinstance(parameters, dict) and "mrope_section" in parameters:
@@ -237,18 +239,18 @@ def tiny(config: type, more: dict) -> transformers.PreTrainedConfig:
 
 
 def made(form: type, config: transformers.PreTrainedConfig) -> torch.nn.Module:
-    # Other implementations of the experts have no float64.
+    # Other implementations of the experts don't support float64.
     return form._from_config(config, experts_implementation="eager").eval().double()
 
 
 def weights(form: type, config: transformers.PreTrainedConfig) -> int:
-    """The number of parameters that a model would have, without allocating them."""
+    """Return the number of parameters that a model would have, without allocating them."""
     with torch.device("meta"):
         return sum(weight.numel() for weight in form._from_config(config).parameters())
 
 
 def built(config: transformers.PreTrainedConfig, form: type) -> torch.nn.Module:
-    """A model with random weights. The gains of its norms differ too, and its attention is not uniform."""
+    """Return a model with random weights, which also has random gains in its norms and non-uniform attention."""
     torch.manual_seed(0)
     model = made(form, config)
     with torch.no_grad():
@@ -275,7 +277,7 @@ def output(model: torch.nn.Module, length: int = LENGTH) -> torch.Tensor:
 
 
 def asked(config: transformers.PreTrainedConfig) -> dict:
-    """The rope_parameters with which transformers itself would use a method."""
+    """Return the rope_parameters in which transformers itself would look for a method."""
     parameters = config.rope_parameters or {}
     return parameters.get("full_attention", parameters) or {}
 
@@ -287,7 +289,7 @@ def with_method(config: transformers.PreTrainedConfig, parameters: dict) -> tran
 
 
 def compared(model: torch.nn.Module, form: type, name: str, plain: torch.Tensor) -> dict[str, object]:
-    """Compare the result of `install` for one method with what it should be."""
+    """Compare the model's output after `install` with the expected output, for one method."""
     if name in IDLE:
         method = make(name, **IDLE[name])
     else:
@@ -315,8 +317,8 @@ def compared(model: torch.nn.Module, form: type, name: str, plain: torch.Tensor)
 
 
 def tried(config: type) -> dict[str, object]:
-    """A row of the result: for each group of methods "supported", "refused" and why, or "wrong". If nothing could be
-    tried, it is the reason."""
+    """Return a row of the results. For each group of methods, it has the verdict "supported", "refused" with the
+    reason, or "wrong". If nothing could be tried, it only says why."""
     row: dict[str, object] = {"config": config.__name__}
     model, said = None, ""
     try:
@@ -347,13 +349,14 @@ def tried(config: type) -> dict[str, object]:
 
 
 def reads_tokens(form: type) -> bool:
-    """Whether a model may be called with nothing but tokens or their embeddings."""
+    """Return whether a model can be called with tokens or with their embeddings."""
     known = inspect.signature(form.forward).parameters
     return bool({"input_ids", "inputs_embeds"} & set(known))
 
 
 def refusals(model: torch.nn.Module | None) -> dict[str, object]:
-    """The verdicts on a model that needs more than tokens, but only where `install` refuses it."""
+    """Return verdicts on a model that can't be run on tokens. There is a verdict only on groups that `install`
+    refuses."""
     found = {}
     if model is not None:
         for group, names in GROUPS.items():
@@ -364,7 +367,7 @@ def refusals(model: torch.nn.Module | None) -> dict[str, object]:
             except ValueError as error:
                 found[group] = {"verdict": "refused", "method": names[0], "said": str(error).splitlines()[0]}
             except Exception:
-                # There is no verdict, as without values.
+                # There is no verdict, for example because the model has no weight values.
                 continue
     return found
 
@@ -375,7 +378,7 @@ def judged(model: torch.nn.Module, form: type, names: tuple[str, ...], plain: to
         try:
             found = compared(model, form, name, plain)
         except LookupError as error:
-            # There is nothing to compare with.
+            # There is no reference to compare with.
             uncompared[name] = " ".join(str(error).split())[:200]
             continue
         except Exception as error:
@@ -396,7 +399,7 @@ def judged(model: torch.nn.Module, form: type, names: tuple[str, ...], plain: to
 
 
 def in_short(row: dict[str, object]) -> dict[str, object]:
-    """The row with a short reason for each refusal."""
+    """Return the row with a short reason added to each refusal."""
     for group in GROUPS:
         said = row.get(group, {}).get("said")
         if said is not None:

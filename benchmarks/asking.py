@@ -1,13 +1,13 @@
-"""Ask the trained models for records at random distances, and find the pair that carries the order.
+"""Ask the trained models for records at random distances, and find the pair that carries the order of tokens.
 
-    python benchmarks/asking.py cells     every model as it was trained; the extended ones with every method for 8 L
-    python benchmarks/asking.py map       every model with RoPE: each pair, band and head with another frequency
+    python benchmarks/asking.py cells     every model as trained; extended ones also with every method for 8 L
+    python benchmarks/asking.py map       every model with RoPE, with each pair's and each band's frequency changed
     python benchmarks/asking.py attack    the pairs that the maps name, at other distances and in other contexts
-    python benchmarks/asking.py gather    what the page shows of all this, into results/order.json
+    python benchmarks/asking.py gather    the numbers that the page shows, into results/order.json
 
-This is an exploration with new contexts, whose text is the development part or the generated language. The held-out
-part is not used. The script needs the weights in results/trials, and runs on one thread: a cell takes seconds, a map a
-minute or two. Every file in results/asking is written atomically, and existing ones are skipped.
+This is an exploration with new contexts, which are made from the development part or from the generated language. The
+held-out part is not used. The script needs the weights in results/trials, and runs on one thread: a cell takes seconds,
+and a map takes a minute or two. Files in results/asking are written atomically, and existing ones are skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import torch  # noqa: E402  (paths and threads are set just above)
+import torch  # noqa: E402  (paths and threads must be set first)
 
 from ropebook import device, results  # noqa: E402
 from ropebook.lab import asking, causal, extensions, folding, heads, means, order, parts, scores, variants  # noqa: E402
@@ -37,19 +37,19 @@ from ropebook.lab.model import SCHEMES, LanguageModel  # noqa: E402
 
 FACTOR = extensions.FACTORS[-1]
 LEFT_OUT = ("yarn_unscaled", "yarn_chosen_unscaled", "dynamic_ntk_2", "dynamic_ntk_4")
-"""These are left out because they are variants of other extensions, with another factor on the scores or another
+"""Extensions that are left out, because they are variants of others with another factor on the scores or another
 constant."""
 SLOW = ("self_extend", "rerope")
 FEW = 4
-"""The number of contexts in texts of 8 L for the `SLOW` methods, which compute two tables of scores."""
+"""Number of contexts of length 8 L for the `SLOW` methods, which compute two tables of scores."""
 MAPPED = {
     "order": Layout("order", 512, 256, 512, 8),
     "order within": asking.fewer(LAYOUTS["order within"], 4),
 }
-"""Maps use distances from L to 2 L, where a halved frequency produces no new angle. Retrieval is the share of answers
-that are one of the key's records, whether right or wrong."""
+"""Layouts for the maps. Their distances are between L and 2 L, where halving a frequency produces no new angle.
+Retrieval is the share of answers that are one of the key's records, whether it is the right one or not."""
 SLOWED = (2, 4, 8, 16)
-"""The frequency of the map's pair is divided by each of these factors."""
+"""The frequency of the pair that the map names is divided by each of these factors."""
 ATTACKS = {
     "1.5 L to 3 L": Layout("order", 768, 384, 768, 6),
     "L to 8 L": asking.fewer(LAYOUTS["order"], 4),
@@ -67,8 +67,8 @@ def weights_of(name: str) -> Path:
 
 
 def models() -> list[str]:
-    """The names of all trained models that have weights and whose frequencies are those of their scheme. They are
-    sorted by seed, with the extended ones first."""
+    """Return the names of all trained models that have weights and use the original frequencies of their scheme. They
+    are sorted by seed, with the extended models of each seed first."""
     names = []
     for path in sorted(weights_of("*").parent.glob("*.safetensors")):
         if run_of(path.stem).get("method", "none") == "none":
@@ -85,7 +85,7 @@ def trained(name: str) -> LanguageModel:
 
 
 def rotating(name: str) -> bool:
-    """Whether every layer of the model rotates whole heads."""
+    """Return whether every layer of the model rotates whole heads."""
     run = run_of(name)
     return SCHEMES[run["scheme"]].base is not None and run["scheme"] != "alternate" and not run.get("rotary_dim")
 
@@ -111,8 +111,8 @@ def store(name: str, identity: dict, measured: dict, start: float) -> None:
 
 
 def done(name: str, identity: dict) -> bool:
-    """Whether the file exists. The program ends with an error if the file comes from other weights, options, contexts
-    or text."""
+    """Return whether the result file exists. Exit with an error if it was made from other weights, options, contexts or
+    text."""
     path = folder() / f"{name}.json"
     if not path.exists():
         return False
@@ -136,7 +136,7 @@ def identity_of(
 
 
 def answers(model: LanguageModel, layouts: dict[str, Layout], text: parts.Parts) -> dict[str, list[str]]:
-    """The letters for each layout. A layout that a learned scheme does not reach is left out."""
+    """Return the answer letters for each layout. Layouts that are longer than a learned scheme allows are left out."""
     found = {}
     for key, layout in layouts.items():
         if model.scheme == "learned" and layout.length >= model.length:
@@ -167,7 +167,7 @@ def cells(names: list[str], text: parts.Parts) -> None:
 
 
 def store_contexts(text: parts.Parts) -> None:
-    """Store the distances and kinds of all questions, which are the same for all cells."""
+    """Store the distances and kinds of all questions. They are the same for all cells."""
     told = {}
     for key, layout in (LAYOUTS | ATTACKS).items():
         asked = asking.contexts(layout, text.development)
@@ -215,15 +215,15 @@ def map_(names: list[str], text: parts.Parts) -> None:
 
 
 def shares(model: LanguageModel, tokens: torch.Tensor) -> list[float]:
-    """Each pair's share of the lengths of queries and keys, averaged over all heads."""
+    """Return each pair's share of the product of query and key lengths, averaged over all heads."""
     norms = heads.pair_norms(model, tokens)
     lengths = norms.q * norms.k
     return means.for_json((lengths / lengths.sum(-1, keepdim=True)).mean((0, 1)))
 
 
 def attack(names: list[str], text: parts.Parts) -> None:
-    """Test the pair that a model's own map names, its neighbours, and the pair with the most similar share of
-    lengths."""
+    """Test the pair that a model's own map names, its neighbours, and the pair whose share of the lengths is most
+    similar."""
     for name in filter(rotating, names):
         path = folder() / f"map-{name}.json"
         identity = identity_of(name, text, ATTACKS)

@@ -1,9 +1,9 @@
-"""Search for the base that each context length needs (Men et al. 2024), on grids; writes results/base.json.
+"""Search for the base that each context length needs (Men et al. 2024); writes results/base.json.
 
-For each length in the paper's table, we find the smallest base of its grid that meets the criterion, and list it next
-to the published one with the time of the search. "k" is read both as 1024 and as 1000 tokens. Then we find the runs of
-admissible bases on a finer grid. Finally, we measure how the time and peak memory of one walk along the criterion grow
-with the length, for a base that meets it throughout.
+For each length in the paper's table, we find the smallest base on the paper's grid that meets the criterion, and list
+it next to the published base, with the time that the search took. "k" is read both as 1024 and as 1000 tokens. Then we
+find the runs of admissible bases on a finer grid. Finally, we measure how the time and peak memory of checking the
+criterion grow with the length, for a base that meets it at every length.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
-from ropebook import decay, device, results  # noqa: E402  (the path is set just above)
+from ropebook import decay, device, results  # noqa: E402  (the path must be set first)
 from ropebook.sinusoidal import distance_kernel  # noqa: E402
 
 DIM = 128
@@ -35,7 +35,7 @@ RUNS = 5
 
 
 class LiveBytes(TorchDispatchMode):
-    """Count the bytes of live tensors, and the peak of that count."""
+    """Dispatch mode that counts the bytes of live tensors, and records the peak."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class LiveBytes(TorchDispatchMode):
 
 
 def search(where: torch.device, thousand: int) -> list[dict]:
-    """The published bases and ours, on the paper's grid."""
+    """Compare the published bases with the ones we find on the paper's grid."""
     grid = decay.significant_grid(**GRID)
     rows = []
     for label, published in decay.PUBLISHED_BASES.items():
@@ -71,7 +71,7 @@ def search(where: torch.device, thousand: int) -> list[dict]:
         start = time.perf_counter()
         found = decay.compare(length, published, grid, DIM, where)
         row = {"label": label, **found._asdict(), "search_seconds": round(time.perf_counter() - start, 3)}
-        # How far the decisive sums are from 0. The error of float64 is far below 1e-6 here.
+        # Record how far the decisive sums are from 0. The rounding error of float64 is far below 1e-6 here.
         row["least_sum_of_ours"] = least_sum(found.ours, length, where)
         row["first_negative_sum"] = kernel_at(found.first_negative, published)
         rows.append(row)
@@ -88,7 +88,7 @@ def kernel_at(distance: int | None, base: float) -> float | None:
 
 
 def fine_runs(where: torch.device) -> dict:
-    """The admissible bases of the finer grid as runs, for each length up to FINE_LIMIT."""
+    """Return the runs of admissible bases on the finer grid, for each length up to FINE_LIMIT."""
     start = time.perf_counter()
     grid = decay.significant_grid(**FINE)
     reaches = [decay.reach(base, DIM, FINE_LIMIT, where) for base in grid]
@@ -101,8 +101,8 @@ def fine_runs(where: torch.device) -> dict:
 
 
 def walks(where: torch.device) -> dict:
-    """The time in seconds (median of RUNS) and peak bytes of one walk for each length, and the exponents with which
-    they grow."""
+    """Measure one walk along the criterion for each length: seconds (the median of RUNS runs) and peak bytes. Return
+    these numbers, and the exponents with which they grow."""
     rows = []
     for label in decay.PUBLISHED_BASES:
         length = decay.tokens(label)
@@ -110,13 +110,13 @@ def walks(where: torch.device) -> dict:
         rows.append({"label": label, "length": length, "seconds": statistics.median(seconds)})
         rows[-1]["peak_bytes"] = peak_bytes(length, where)
         print(rows[-1], flush=True)
-    long = [row for row in rows if row["length"] >= 2 * decay.CHUNK]  # from here on the pieces have their full size
+    long = [row for row in rows if row["length"] >= 2 * decay.CHUNK]  # from here on, all chunks are full
     growth = {key: exponent(long, key) for key in ("seconds", "peak_bytes")}
     return {"base": PASSES, "rows": rows, "exponent_from": long[0]["label"], "exponent": growth}
 
 
 def exponent(rows: list[dict], key: str) -> float:
-    """The exponent p of the power law length^p that fits best."""
+    """Return the exponent p of the power law length^p that fits best."""
     lengths = [math.log(row["length"]) for row in rows]
     return round(statistics.linear_regression(lengths, [math.log(row[key]) for row in rows]).slope, 3)
 

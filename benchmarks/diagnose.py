@@ -1,19 +1,20 @@
-"""How often does the diagnosis name a mistake? Try random functions with one to three; writes results/diagnose.json.
+"""How often does the diagnosis name a mistake? Try random functions with mistakes; writes results/diagnose.json.
 
-    python benchmarks/diagnose.py                  2,000 functions: mistakes that the diagnosis was improved on
+    python benchmarks/diagnose.py                  2,000 functions with mistakes that the diagnosis was improved on
     python benchmarks/diagnose.py --held-back tests.diagnose_held_back
                                                    400 functions with mistakes that it was not improved on
-    python benchmarks/diagnose.py --fresh          mistakes by somebody who had not seen the diagnosis, each alone
+    python benchmarks/diagnose.py --fresh          single mistakes by an author who had not seen the diagnosis
     python benchmarks/diagnose.py --fresh MODULE --set second
                                                    another such set, into results/diagnose_fresh_second.json
     python benchmarks/diagnose.py --fresh --set later
-                                                   the first set again, now that the diagnosis has learnt from it
+                                                   the first set again, after the diagnosis was improved on it
     python benchmarks/diagnose.py --count 100      a quick run that writes nothing
 
-Most mistakes come from bug reports (tests/diagnose_world.py, tests/diagnose_more.py). Those that are held back are
-tried once, and nothing is improved afterwards; results/diagnose_held_back.json has the results. The module of held-back
-mistakes lists them in MISTAKES, as tests/diagnose_held_back.py does, and says in WHO who wrote them. A fresh set lists
-its mistakes in FRESH, as tests/fresh_mistakes.py does.
+Most mistakes come from bug reports (tests/diagnose_world.py, tests/diagnose_more.py). A random function has between
+none and three of them. Held-back mistakes are tried once, and the diagnosis is not improved afterwards; their results
+are in results/diagnose_held_back.json. A module of held-back mistakes lists them in MISTAKES, as
+tests/diagnose_held_back.py does, and names their author in WHO. A fresh set lists its mistakes in FRESH, as
+tests/fresh_mistakes.py does.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
-import torch  # noqa: E402  (the path is set just above)
+import torch  # noqa: E402  (the path must be set first)
 
 from ropebook import device, results  # noqa: E402
 from ropebook.diagnose import diagnose  # noqa: E402
@@ -43,19 +44,20 @@ from tests import diagnose_held_back, diagnose_more  # noqa: E402
 from tests import diagnose_world as worlds  # noqa: E402
 
 SEED = 2026
-# The number of random worlds for each fresh mistake.
+# Number of random worlds for each fresh mistake.
 WORLDS = 12
 FIRST_SET = "tests.fresh_mistakes"
 # Every fifth function has no mistake.
 SOUND = 5
 KNOWN = {**worlds.MISTAKES, **diagnose_held_back.MISTAKES, **diagnose_more.MISTAKES}
 
-# The mistakes that are tried. This is set before workers are forked, because functions cannot be sent to them.
+# The mistakes being tried. They are stored here before the workers are forked, because functions can't be sent to
+# workers.
 TRIED = {}
 
 
 def drawn(count: int, seed: int, mistakes: dict) -> Iterator[tuple[worlds.World, tuple[str, ...]]]:
-    """Random worlds, and the names of the mistakes made in them."""
+    """Yield random worlds, each with the names of the mistakes made in it."""
     generator = random.Random(seed)
     for i in range(count):
         if i % SOUND == 0:
@@ -65,7 +67,7 @@ def drawn(count: int, seed: int, mistakes: dict) -> Iterator[tuple[worlds.World,
 
 
 def told(one: tuple[worlds.World, tuple[str, ...]]) -> tuple[tuple[str, ...], str, list[str]]:
-    """The mistakes in a function, the verdict on it, and the names that the diagnosis gave."""
+    """Diagnose one function. Return the names of its mistakes, the verdict, and the names that the diagnosis gave."""
     torch.set_num_threads(1)
     world, names = one
     rotation = worlds.compose(world, names, TRIED)
@@ -73,22 +75,24 @@ def told(one: tuple[worlds.World, tuple[str, ...]]) -> tuple[tuple[str, ...], st
     try:
         report = diagnose(rotation, **how)
     except Exception as error:
-        # These are counted separately from the three verdicts.
+        # Functions that raise are counted separately from the three verdicts.
         print(f"{names} in {world}: {type(error).__name__}: {error}", flush=True)
         return names, "raised", []
     return names, report.verdict, list(report.mistakes)
 
 
 def code_of_today() -> str:
-    """A digest of the diagnosis and of the mistakes, so that an unfinished run goes on only with the same."""
+    """Return a digest of the code of the diagnosis and the mistakes. An unfinished run is resumed only if the code is
+    still the same."""
     files = sorted([*(ROOT / "code/ropebook/diagnose").glob("*.py"), *(ROOT / "tests").glob("diagnose_*.py")])
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def resumed(draws: Iterator, journal: Path, run: Callable[[Iterator], Iterable]) -> Iterator[tuple]:
-    """The reports on all draws: those that an unfinished run left in ``journal``, then those of ``run``."""
+    """Yield the reports on all draws: first those that an unfinished run left in ``journal``, then those that ``run``
+    produces."""
     today = code_of_today()
-    # a run that was killed may have left half a line at the end
+    # A run that was killed may have left an incomplete line at the end.
     lines = journal.read_text(encoding="utf-8").split("\n")[:-1] if journal.exists() else []
     done = [json.loads(line) for line in lines[1:]] if lines[:1] == [today] else []
     journal.parent.mkdir(parents=True, exist_ok=True)
@@ -103,8 +107,8 @@ def resumed(draws: Iterator, journal: Path, run: Callable[[Iterator], Iterable])
 
 
 def tried(reports: Iterable, mistakes: dict) -> dict:
-    """The verdicts by the number of mistakes, how often each mistake was named, and the names that single mistakes were
-    given."""
+    """Count the verdicts by the number of mistakes, how often each mistake was named, and which names were given to
+    mistakes that occur alone."""
     verdicts = collections.defaultdict(collections.Counter)
     named, seen = collections.Counter(), collections.Counter()
     alone, missed = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
@@ -142,7 +146,8 @@ def tried(reports: Iterable, mistakes: dict) -> dict:
 
 
 def fresh_at_random(mistakes: dict, worlds_each: int, seed: int) -> Iterator[tuple[str, worlds.World]]:
-    """The name of each fresh mistake, together with ``worlds_each`` random worlds in which it really is a mistake."""
+    """Yield each fresh mistake's name ``worlds_each`` times, each time with a random world in which it really is a
+    mistake."""
     generator = random.Random(seed)
     for name, fresh in mistakes.items():
         for _ in range(worlds_each):
@@ -153,11 +158,12 @@ def fresh_at_random(mistakes: dict, worlds_each: int, seed: int) -> Iterator[tup
 
 
 def told_fresh(one: tuple[str, worlds.World]) -> tuple[str, str, bool, list[str]]:
-    """A fresh mistake, the verdict on it, whether it was named, and the names that it was given.
+    """Diagnose one fresh mistake. Return its name, the verdict, whether it was named, and the names that the diagnosis
+    gave.
 
-    The mistakes' author wrote the rule before any was tried: a mistake is named if the verdict is "wrong" and one of
-    its patterns matches a mistake that the report names, or the sentence about it. Other measurements in the report
-    don't count.
+    The author of the mistakes fixed the rule before any mistake was tried. A mistake is named if the verdict is "wrong"
+    and one of its patterns matches a name in the report or the sentence about that name. Other measurements in the
+    report don't count.
     """
     torch.set_num_threads(1)
     name, world = one
@@ -173,8 +179,7 @@ def told_fresh(one: tuple[str, worlds.World]) -> tuple[str, str, bool, list[str]
 
 
 def tried_fresh(reports: Iterable, mistakes: dict) -> dict:
-    """How often the diagnosis described each fresh mistake in words that its author accepts, and the verdicts on all of
-    them."""
+    """Count the verdicts, and how often the diagnosis described each fresh mistake in words that its author accepts."""
     verdicts, named, seen = collections.Counter(), collections.Counter(), collections.Counter()
     told_of = collections.defaultdict(collections.Counter)
     for name, verdict, right, called in reports:
@@ -192,12 +197,12 @@ def tried_fresh(reports: Iterable, mistakes: dict) -> dict:
 
 
 def results_of(name: str) -> bool:
-    """Whether results of this name exist."""
+    """Return whether there are results with this name."""
     return (ROOT / "results" / f"{name}.json").exists()
 
 
 def fresh_set(module: str, name: str | None, workers: int) -> None:
-    """Try a fresh set with each mistake alone, and write the results."""
+    """Try the mistakes of a fresh set one at a time, and write the results."""
     mistakes = importlib.import_module(module).FRESH
     TRIED.update(mistakes)
     draws = fresh_at_random(mistakes, WORLDS, SEED + 2)
@@ -211,7 +216,7 @@ def fresh_set(module: str, name: str | None, workers: int) -> None:
 
 
 def main() -> None:
-    """Try the functions and print the results. The results are written to a file only if all functions were tried."""
+    """Try the functions and print the results. They are written to a file only if all functions were tried."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int)
     parser.add_argument("--held-back", help="the module of mistakes to try instead, as tests.diagnose_held_back")

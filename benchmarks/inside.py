@@ -1,8 +1,8 @@
-"""See what the trained models' heads do and which frequencies they need; writes results/inside.json.
+"""Measure what the heads of the trained models do and which frequencies they need; writes results/inside.json.
 
-The models are those of the second experiment (benchmarks/trials.py) that methods are applied to and, as controls, those
-without positions and with ALiBi. All seeds are measured on the development part, so that the held-out part stays
-unseen. The script needs the models' weights in results/trials, and takes some minutes on one thread.
+The models come from the second experiment (benchmarks/trials.py): the ones that methods are applied to and, as
+controls, the ones with ALiBi and without positions. All seeds are measured on the development part, so the held-out
+part stays unseen. The script needs the models' weights in results/trials, and takes a few minutes on one thread.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import torch  # noqa: E402  (paths and threads are set just above)
+import torch  # noqa: E402  (paths and threads must be set first)
 
 from benchmarks.trials import finished, trained  # noqa: E402
 from ropebook import device, results  # noqa: E402
 from ropebook.lab import inside, parts, scores, trials  # noqa: E402
 
-LONGER = 1024  # bytes in a text for measurements beyond L
+LONGER = 1024  # length of a text, in bytes, for measurements beyond L
 CONTROLS = ("none", "alibi")
 LOOKED_AT = [*trials.LONGER, *(trial for trial in trials.TRIALS if trial.scheme in CONTROLS)]
 

@@ -1,15 +1,15 @@
-"""Do the tests notice? Make random single mutations of a module, and run that module's tests against each.
+"""Do the tests notice mistakes? Make random single mutations of a module, and run its tests against each mutant.
 
     python benchmarks/mutants.py attention lab/model --count 100 --seed 0
 
 A mutation swaps an operator or a comparison, replaces a sine by a cosine, changes a constant by one, flips a truth
-value, or drops a minus or a `not`. Annotations are left alone, because nothing runs them. Mutations are made in a copy,
-never in the sources. The result, results/mutants.json, says how many mutations were caught in each module, and lists
-every one that was not.
+value, or removes a minus or a `not`. Annotations are left alone, because they are never executed. Mutations are made in
+a copy, never in the sources. The results are written to results/mutants.json. They say how many mutations of each
+module were caught, and list every one that was not.
 
-For each mutation only the tests that execute the changed line are run (all of them if it is executed on import). The
-quickest test runs first. Each runs in a fork of one process that has already loaded the libraries, so most mutants take
-only a second or two.
+For each mutation, only the tests that execute the changed line are run, quickest first. If the line is executed on
+import, all tests are run. Each mutant is tested in a fork of a process that has already loaded the libraries, so most
+mutants take only a second or two.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded, as in tests/conftest.py
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # set before torch is loaded, as in tests/conftest.py
 
-# These are loaded before forking. ropebook itself is not, because otherwise a fork would test the original instead of
-# the mutant.
+# These libraries are loaded before forking. ropebook itself is not, because otherwise every fork would test the
+# original instead of the mutant.
 import coverage
 import hypothesis.extra.numpy  # noqa: F401
 import matplotlib.pyplot  # noqa: F401
@@ -53,8 +53,8 @@ MODULES = [
     "extrapolation/distances", "extrapolation/queries", "extrapolation/measures", "extrapolation/search",
     "extrapolation/registry", "extrapolation/interop", "extrapolation/layer", "checks",
 ]  # fmt: skip
-# More modules that can be named, each with the few test files that cover it. Running the tests of a whole package would
-# take minutes.
+# Further modules that can be given as arguments, each with the few test files that cover it. Running the tests of a
+# whole package would take minutes.
 FEW = {
     "beyond/axes": ["beyond_axes"], "beyond/mrope": ["beyond_axes"],
     "beyond/departures": ["beyond_departures"], "beyond/latent": ["beyond_values"],
@@ -76,7 +76,7 @@ NAMES = {"sin": "cos", "cos": "sin", "tril": "triu", "triu": "tril", "amax": "am
 
 
 def mutations(tree: ast.Module) -> Iterator[tuple[int, str, range]]:
-    """Every place that `mutate` can change, as (number, description, the lines of its statement)."""
+    """Yield every place that `mutate` can change, as (number, description, lines of the statement)."""
     unread, lines = _annotations(tree), _lines(tree)
     for number, node in enumerate(ast.walk(tree)):
         if id(node) not in unread:
@@ -85,10 +85,10 @@ def mutations(tree: ast.Module) -> Iterator[tuple[int, str, range]]:
 
 
 def _lines(tree: ast.Module) -> dict[int, range]:
-    """For each node, the lines of the innermost statement around it or, if that is a compound statement, the lines of
-    its head."""
+    """Return the lines of the innermost statement around each node. For a compound statement, these are only the lines
+    of its head."""
     found = {}
-    for statement in ast.walk(tree):  # from the outside in, so that the innermost statement is written last
+    for statement in ast.walk(tree):  # from the outside in, so the innermost statement is written last
         if isinstance(statement, ast.stmt):
             body = getattr(statement, "body", None)
             end = body[0].lineno if body else statement.end_lineno + 1
@@ -98,7 +98,7 @@ def _lines(tree: ast.Module) -> dict[int, range]:
 
 
 def _annotations(tree: ast.Module) -> set[int]:
-    """Every node inside an annotation."""
+    """Return the ids of all nodes inside annotations."""
     roots = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
     return {id(inner) for root in roots if root is not None for inner in ast.walk(root)}
 
@@ -120,7 +120,7 @@ def _variants(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def mutate(source: str, place: int) -> str:
-    """The source with only the mutation at `place`."""
+    """Return the source with the single mutation at `place`."""
     tree = ast.parse(source)
     number, variant = divmod(place, 10)
     target = next(node for index, node in enumerate(ast.walk(tree)) if index == number)
@@ -133,7 +133,7 @@ def mutate(source: str, place: int) -> str:
     elif isinstance(target, ast.Constant):
         target.value = (not target.value) if isinstance(target.value, bool) else target.value + (-1 if variant else 1)
     else:
-        # A minus becomes a plus. `not x` becomes `not not x`, which drops the `not` without moving a node.
+        # A minus becomes a plus. `not x` becomes `not not x`, which removes the effect of `not` without moving a node.
         if isinstance(target.op, ast.Not):
             target.operand = ast.UnaryOp(ast.Not(), target.operand)
         else:
@@ -142,7 +142,7 @@ def mutate(source: str, place: int) -> str:
 
 
 def caught(folder: Path, tests: list[str], limit: float) -> bool:
-    """Whether `tests` fail on the mutant in `folder`, or do not finish within `limit` seconds."""
+    """Return whether `tests` fail on the mutant in `folder`, or don't finish within `limit` seconds."""
     child = os.fork()
     if child == 0:
         _test(folder, tests)
@@ -158,7 +158,7 @@ def caught(folder: Path, tests: list[str], limit: float) -> bool:
 
 
 class Durations:
-    """A pytest plugin that writes how long each test took, sorted by duration."""
+    """A pytest plugin that writes the names of the tests to a file, quickest first."""
 
     def __init__(self, path: Path):
         self.path, self.seconds = path, {}
@@ -171,14 +171,14 @@ class Durations:
 
 
 def _test(folder: Path, arguments: list[str]) -> None:
-    """Run pytest in this process, which is a fork, and exit with its status."""
+    """Run pytest in the current process, which is a fork, and exit with pytest's status."""
     os.setpgid(0, 0)
     os.chdir(folder)
     silent = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(silent, stream)
     os.environ.update(PYTHONPATH=str(folder / "code"), CI="true", COVERAGE_FILE=str(folder / ".coverage"))
-    sys.dont_write_bytecode = True  # otherwise two mutants made within a second would share bytecode
+    sys.dont_write_bytecode = True  # otherwise mutants made within the same second would share bytecode
     sys.path[:0] = [str(folder), str(folder / "code")]
     status = 1
     try:
@@ -189,8 +189,8 @@ def _test(folder: Path, arguments: list[str]) -> None:
 
 
 def who_executes(folder: Path, file: Path) -> dict[int, set[str]]:
-    """The tests that execute each line of `file`, from the coverage data in `folder`. The name "" means that the line
-    runs on import."""
+    """Return the names of the tests that execute each line of `file`, from the coverage data in `folder`. The name ""
+    means that the line is executed on import."""
     data = coverage.CoverageData(str(folder / ".coverage"))
     data.read()
     return {
@@ -200,9 +200,9 @@ def who_executes(folder: Path, file: Path) -> dict[int, set[str]]:
 
 
 def tests_of(module: str) -> list[str]:
-    """The test files for a module: those of its package, or those in `FEW`. A module of the lab gets only its own test
-    file, because the lab's tests are slow. The module `rope` also gets the tests of `sinusoidal` and `efficient`, which
-    use it."""
+    """Return the test files for a module: the ones listed in `FEW`, or otherwise those of its package. For a module of
+    the lab, only its own test file is returned, because the lab's tests are slow. For the module `rope`, the tests of
+    `sinusoidal` and `efficient` are included, because these modules use it."""
     if module in FEW:
         return [f"tests/test_{name}.py" for name in FEW[module]]
     own = ROOT / "tests" / f"test_{module.replace('/', '_')}.py"
@@ -213,7 +213,7 @@ def tests_of(module: str) -> list[str]:
 
 
 def examine(module: str, count: int, seed: int) -> dict:
-    """Make `count` random mutants of a module and count those that its tests catch."""
+    """Make `count` random mutants of a module, and count how many of them its tests catch."""
     source = (ROOT / "code" / "ropebook" / f"{module}.py").read_text()
     places = list(mutations(ast.parse(source)))
     chosen = random.Random(seed).sample(places, min(count, len(places)))
@@ -258,12 +258,12 @@ def main() -> None:
     found = {}
     for module in arguments.modules:
         found[module] = examine(module, arguments.count, arguments.seed)
-        _save(found, arguments.seed, command)  # after each module, because the last may take another hour
+        _save(found, arguments.seed, command)  # save after each module, because the next may take another hour
 
 
 def _save(found: dict, seed: int, command: str) -> None:
-    """Write results/mutants.json from a fork. If this process loaded ropebook, every later fork would test that copy
-    instead of the mutant."""
+    """Write results/mutants.json from a fork. This process must not load ropebook, because every later fork would then
+    test the loaded copy instead of the mutant."""
     child = os.fork()
     if child == 0:
         sys.path.insert(0, str(ROOT / "code"))

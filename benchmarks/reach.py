@@ -1,5 +1,5 @@
-"""How much of a figure can the reader reach? Count the dials that can be used while the whole picture is visible, and
-the sliders that do not move while they are dragged."""
+"""How much of a figure can the reader reach? Find the dials that can't be used while the whole picture is visible, and
+measure how far things move while a slider is dragged."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from playwright.sync_api import Locator
 
 SCREENS = {"1280x800": (1280, 800), "390x844": (390, 844)}
 BAR = 64
-"""The page's own bar may cover this many pixels at the top of the window."""
+"""Height in pixels that the page's own bar may cover at the top of the window."""
 STOPS = 13
-"""The slider is dragged to this many positions, from end to end."""
+"""Number of positions that a slider is dragged to, from one end to the other."""
 
 MEASURE = """async (figure, { bar, stops }) => {
   for (const more of figure.querySelectorAll('.rb-more')) more.open = true;
@@ -86,7 +86,7 @@ MEASURE = """async (figure, { bar, stops }) => {
 
 
 def measure(figure: Locator) -> dict:
-    """Measure a running explorer. ``dials`` is the number of its dials with all folds open. ``away`` has the labels of
-    those that cannot be used while the whole picture is visible. ``moves_px`` is the farthest that a slider or the
-    picture moves while a slider is dragged from end to end."""
+    """Measure a running explorer with all folds open. In the result, ``dials`` is the number of dials, and ``away``
+    lists the labels of the dials that can't be used while the whole picture is visible. ``moves_px`` is the largest
+    distance that a slider or the picture moves while the slider is dragged from one end to the other."""
     return figure.evaluate(MEASURE, {"bar": BAR, "stops": STOPS})

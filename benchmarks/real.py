@@ -11,12 +11,14 @@
     python benchmarks/real.py lookback   where queries within and beyond the trained length look
     python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose positions have a gap
     python benchmarks/real.py explore    loss by position, for all exploration texts, bands and single pairs
+    python benchmarks/real.py decide     the texts that decide: the 40 rows that ropebook.real.rule asks for
     python benchmarks/real.py            fetch, core and heads, which is what `make real` does
 
 Every measurement has its own file, which is written atomically. If the file exists, the measurement is skipped, so you
 can stop at any time. A row of the table, 12,288 tokens, takes two to six minutes on an unshared core, and 2.5 GB of
-memory. The core table with the map takes about half an hour, and the whole exploration some ten hours. Everything here
-is exploration: other texts decide (ropebook.real.rule), and nothing here opens them.
+memory. The core table with the map takes about half an hour, the whole exploration some ten hours, and the texts that
+decide three to four. Only `decide` opens those texts, and it shows none of their losses, because the claims are judged
+once, when all rows are there (ropebook.real.stored.verdicts). Everything else is exploration.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
@@ -39,7 +41,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch  # noqa: E402  (paths and threads are set just above)
 
 from ropebook import device, real, results  # noqa: E402
-from ropebook.real import published, stored, texts  # noqa: E402
+from ropebook.real import published, rule, stored, texts  # noqa: E402
 from ropebook.real.bias import distance_bias, drop  # noqa: E402
 from ropebook.real.changes import Change, slow  # noqa: E402
 from ropebook.real.heads import head_map  # noqa: E402
@@ -80,8 +82,8 @@ def loaded() -> real.Loaded:
 
 
 @cache
-def tokens_of(name: str) -> torch.Tensor:
-    return torch.tensor(loaded().tokenizer.encode(texts.exploration(name).read()))
+def tokens_of(text: texts.Text) -> torch.Tensor:
+    return torch.tensor(loaded().tokenizer.encode(text.read()))
 
 
 def chosen() -> list[texts.Text]:
@@ -154,20 +156,27 @@ def download(*asked: str) -> None:
 
 def loss_by_position(text: texts.Text, change: Change | SinkApart | Held) -> None:
     def found() -> dict:
-        tokens = tokens_of(text.name)[: LENGTH + 1]
-        values = real.losses(change.of(loaded().model), tokens)
-        means = real.by_stretch(values, STRETCH)
-        row = [round(one, 3) for one in real.by_stretch(values, 1024).tolist()]
+        data = losses_of(text, change)
+        row = [round(sum(data["loss"][i : i + 4]) / 4, 3) for i in range(0, LENGTH // STRETCH, 4)]
         print(f"{text.name}, {change.name}: {row}", flush=True)
-        return {
-            **about(text),
-            "change": change.describe(),
-            "tokens": len(values),
-            "stretch": STRETCH,
-            "loss": [round(one, 5) for one in means.tolist()],
-        }
+        return data
 
     measure(f"loss-{text.name}-{change.name}", found)
+
+
+def losses_of(text: texts.Text, change: Change | SinkApart | Held) -> dict:
+    """The mean loss over each stretch of a text. Raises ``ValueError`` if the text is too short."""
+    tokens = tokens_of(text)[: LENGTH + 1]
+    if len(tokens) <= LENGTH:
+        raise ValueError(f"the text {text.name!r} must have more than {LENGTH} tokens, got {len(tokens)}")
+    values = real.losses(change.of(loaded().model), tokens)
+    return {
+        **about(text),
+        "change": change.describe(),
+        "tokens": len(values),
+        "stretch": STRETCH,
+        "loss": [round(one, 5) for one in real.by_stretch(values, STRETCH).tolist()],
+    }
 
 
 def core() -> None:
@@ -264,9 +273,9 @@ def penalty() -> None:
             loss_by_position(text, change)
 
 
-def pieces(name: str) -> torch.Tensor:
+def pieces(text: texts.Text) -> torch.Tensor:
     """Short texts from a long one, each from the beginning of one of its equal parts: (PIECES, SHORT + 1)."""
-    tokens = tokens_of(name)
+    tokens = tokens_of(text)
     step = (len(tokens) - SHORT - 1) // (PIECES - 1)
     return torch.stack([tokens[i * step : i * step + SHORT + 1] for i in range(PIECES)])
 
@@ -277,7 +286,7 @@ def heads() -> None:
 
 
 def map_of(text: texts.Text) -> dict:
-    found = head_map(loaded().model, pieces(text.name)[:, :SHORT])
+    found = head_map(loaded().model, pieces(text)[:, :SHORT])
     numbers = {
         key: [round_all(rows) for rows in value.tolist()]
         for key, value in found._asdict().items()
@@ -294,7 +303,7 @@ def bias() -> None:
     """Measure how distance alone affects each head's scores, over all exploration texts together."""
 
     def found() -> dict:
-        rows = torch.cat([pieces(text.name)[:, :SHORT] for text in texts.EXPLORATION])
+        rows = torch.cat([pieces(text)[:, :SHORT] for text in texts.EXPLORATION])
         amplitudes = distance_bias(loaded().model, rows)
         parts = {
             f"{name}_{part}": round_all(getattr(value, part).tolist())
@@ -315,7 +324,7 @@ def lookback() -> None:
 
 
 def looked(text: texts.Text, change: Change) -> dict:
-    tokens = tokens_of(text.name)[:LENGTH]
+    tokens = tokens_of(text)[:LENGTH]
     model = change.of(loaded().model)
     found = {}
     for where, end in (("within", TRAINED), ("beyond", LENGTH)):
@@ -341,7 +350,7 @@ def across_gaps(change: Change, gaps: Sequence[int]) -> dict:
     model = change.of(loaded().model)
     found = {}
     for text in texts.EXPLORATION:
-        rows = pieces(text.name)[:, : SHORT // 2 + 1]
+        rows = pieces(text)[:, : SHORT // 2 + 1]
         scored = SHORT // 4
         alone = last_losses(model, rows[:, scored:], torch.arange(scored), scored)
         found[text.name] = {"half": [], "sink": [], "alone": alone}
@@ -367,6 +376,40 @@ def last_losses(model: LlamaModel, rows: torch.Tensor, positions: torch.Tensor, 
     return [round(one, 4) for one in values.double().mean(1).tolist()]
 
 
+def decide() -> None:
+    """Measure every row that the rule asks for, text by text. The output says which rows are stored, and shows no loss.
+
+    Raises:
+        ValueError: the rule isn't final yet, or the rows that are stored can't all be judged together.
+    """
+    opened = {text.name: text for text in (rule.held_out(text.name) for text in rule.HELD_OUT)}
+    changes = {change.name: change for change in (*CORE, *HELD)}
+    for path, expected in ((published.file(), published.FILE_SHA256), (results.find("bias"), rule.BIAS_SHA256)):
+        if (got := published.sha256(path)) != expected:
+            raise ValueError(f"{path} must have the SHA-256 {expected}, got {got}")
+    for text, change in rule.ROWS:
+        gather()
+        name = rule.row(text, change)
+        facts = {"exploration": False, "rule": rule.digest(), "row": name}
+        measure(name, lambda of=(opened[text], changes[change]), facts=facts: losses_of(*of) | facts)
+    gather()
+
+
+def gather() -> None:
+    """Store what the page reads: how many rows there are, and what the rule says once all of them are there."""
+    data = {"rule": rule.digest(), "rows": len(rule.ROWS), "measured": len(stored.checked_rows())}
+    data["claims"] = {name: [of_found(one) for one in found] for name, found in (stored.verdicts() or {}).items()}
+    before = results.load("decided") if stored_already("decided") else {}
+    if any(before.get(key) != value for key, value in data.items()):
+        command = "python benchmarks/real.py decide"
+        results.save("decided", data, device.provenance(None, command, torch.device("cpu")), FOLDER)
+
+
+def of_found(found: rule.Found) -> dict:
+    rest = {"mean": found.interval.mean, "low": found.interval.low, "high": found.interval.high}
+    return asdict(found.comparison) | rest | {"kinds": found.kinds, "outcome": found.outcome}
+
+
 STAGES = {
     "fetch": fetch,
     "core": core,
@@ -379,6 +422,7 @@ STAGES = {
     "lookback": lookback,
     "far": far,
     "explore": explore,
+    "decide": decide,
 }
 
 

@@ -1,11 +1,11 @@
-"""What does each scheme cost in attention, with plain code, torch's fused function and FlexAttention?
+"""How long does attention take with each scheme, in plain code, torch's fused function and FlexAttention?
 
     python benchmarks/relatives.py              writes results/relatives.json
     python benchmarks/relatives.py --rounds 2   a quick run that writes nothing
 
-Everything runs on one CPU thread. The implementations take turns. Times are CPU time (not wall-clock time, which other
-programs affect), and the minimum over all rounds is kept. Each implementation is compared with plain code before it is
-timed.
+Everything runs on one CPU thread, and the implementations take turns. We measure CPU time, because other programs
+affect wall-clock time, and keep the minimum over all rounds. Each implementation is compared with plain code before it
+is timed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import torch
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
-from ropebook import device, relatives, results  # noqa: E402  (the path is set just above)
+from ropebook import device, relatives, results  # noqa: E402  (the path must be set first)
 
 SEED = 0
 ROUNDS = 12
@@ -31,7 +31,7 @@ FLEX = ("nothing", "rope", "xpos", "alibi", "t5")
 
 
 def schemes() -> dict[str, relatives.Scheme]:
-    """One instance of each scheme that is timed, by the scheme's name in `relatives.FACTS`."""
+    """Return an instance of each scheme that is timed, keyed by the scheme's name in `relatives.FACTS`."""
     heads, dim = SHAPE["heads"], SHAPE["head_dim"]
     return {
         "nothing": relatives.Nothing(),
@@ -45,7 +45,7 @@ def schemes() -> dict[str, relatives.Scheme]:
 
 
 def ways(compiled: Callable) -> dict[tuple[str, str], Callable]:
-    """The functions of q, k, v that are timed, by scheme and implementation."""
+    """Return the functions of q, k, v that are timed, keyed by scheme and implementation."""
     found = {}
     for name, scheme in schemes().items():
         for way, attend in (("plain", relatives.attend), ("fused", relatives.attend_fused)):
@@ -57,7 +57,7 @@ def ways(compiled: Callable) -> dict[tuple[str, str], Callable]:
 
 @torch.no_grad()
 def measure(rounds: int) -> list[dict]:
-    """The entries of the file: CPU milliseconds, and the difference from plain code."""
+    """Return the entries of the results file: CPU milliseconds, and the difference from plain code."""
     from torch.nn.attention.flex_attention import flex_attention
 
     shape = tuple(SHAPE.values())

@@ -1,15 +1,15 @@
-"""How fast is each form of the rotation? Measured against copying; writes results/rotary.json.
+"""How fast is each form of the rotation, compared with copying? Writes results/rotary.json.
 
     python benchmarks/rotary.py                   everything that this machine can measure
-    python benchmarks/rotary.py --only stores     what a store costs, added to the existing file
-    python benchmarks/rotary.py --only decoding   likewise for one token through the layers of a model
-    python benchmarks/rotary.py --only peers      likewise for our code and other libraries, backward included
+    python benchmarks/rotary.py --only stores     the cost of storing, added to the existing file
+    python benchmarks/rotary.py --only decoding   one token through the layers of a model, added as well
+    python benchmarks/rotary.py --only peers      our code and other libraries, backward included, added as well
     python benchmarks/rotary.py --rounds 5        a quick run that writes nothing
 
-The limit is `dst.copy_(src)` of q and k into existing memory, because any rotation must move at least these bytes. The
-forms take turns, in a new random order each round. Each call gets the next of several sets of q and k, which together
-are too large for the caches. Every form is compared with float64 before it is timed. Times are medians, with p10 and
-p90. A form's result is released after the clock has stopped.
+The limit is `dst.copy_(src)` of q and k into existing memory, because any rotation must move at least this many bytes.
+The forms take turns, in a new random order each round. There are several sets of q and k, which together are too large
+for the caches, and each call uses the next set. Every form is compared with float64 before it is timed. Times are
+medians, with p10 and p90. A form's result is released after the clock has stopped.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ROUNDS = 30
 ON_CPU = {"batch": 1, "q_heads": 32, "k_heads": 8, "tokens": 2048, "head_dim": 128}
 SHORT = ON_CPU | {"tokens": 64}  # the largest size at which the dense matrices fit
 ONE_TOKEN = ON_CPU | {"tokens": 1}
-LAYERS = 32  # layers of the model for one token, and the token's position
+LAYERS = 32  # number of layers that the single token passes through, and its position
 PLACE = 4000
 ON_CUDA = (
     {"batch": 4, "q_heads": 32, "k_heads": 8, "tokens": 8192, "head_dim": 128},
@@ -55,7 +55,7 @@ LINE = (
     "{name:24} {layout!s:12} {writes:9} {direction:9} {order:13} {ms:9.3f} ms, {of_limit:6.3f} of the limit, "
     "{times_transformers!s:>6} x transformers, {page_faults:6} page faults"
 )
-MOST_MEMORY = 2**30  # bytes of all sets together, unless that leaves fewer than four
+MOST_MEMORY = 2**30  # bytes of all sets together, unless these are fewer than four sets
 
 
 class Form(NamedTuple):
@@ -64,18 +64,18 @@ class Form(NamedTuple):
     name: str
     layout: str | None  # None for a copy, which rotates nothing
     writes: str  # the memory it writes to: "fresh", "existing" or "in place"
-    prepare: Callable  # (q, k, q_out, k_out) → a call without arguments to be timed, which returns (q′, k′)
+    prepare: Callable  # (q, k, q_out, k_out) → function without arguments to be timed, which returns (q′, k′)
     tables: tuple[Tensor, Tensor]
-    direction: str = "forward"  # "backward": q_out, k_out are gradients, and so is the result
-    order: str = "heads first"  # the order of a sequence in memory: "heads first" or "tokens first"
+    direction: str = "forward"  # if "backward", q_out, k_out and the result are gradients
+    order: str = "heads first"  # the order of axes in memory: "heads first" or "tokens first"
 
     @property
     def key(self) -> tuple:
         return self.name, self.layout, self.writes, self.direction, self.order
 
     def see(self, x: Tensor) -> Tensor:
-        """x (batch, heads, tokens, head_dim), either unchanged or with its memory read as (batch, tokens, heads,
-        head_dim)."""
+        """Return a view of x with shape (batch, heads, tokens, head_dim). Its memory is read either as is or, for
+        "tokens first", as (batch, tokens, heads, head_dim)."""
         batch, heads, tokens, dim = x.shape
         return x if self.order == "heads first" else x.view(batch, tokens, heads, dim).transpose(1, 2)
 
@@ -84,12 +84,13 @@ class Form(NamedTuple):
 
 
 def each(form: Callable, *arguments) -> Callable:
-    """Applies a form for one tensor to q and then to k."""
+    """Return a `prepare` function that applies a form for single tensors first to q, then to k."""
     return lambda q, k, q_out, k_out: lambda: (form(q, *arguments), form(k, *arguments))
 
 
 def copies(tables: tuple[Tensor, Tensor]) -> list[Form]:
-    """The limit, and the same copy into memory from the allocator, which is either reused or new from the system."""
+    """Return the limit, and a form that makes the same copy into freshly allocated memory, which the allocator either
+    reuses or gets from the system."""
     return [
         Form("limit", None, "existing", lambda q, k, q_out, k_out: lambda: (q_out.copy_(q), k_out.copy_(k)), tables),
         Form("clone", None, "fresh", each(Tensor.clone), tables),
@@ -97,7 +98,8 @@ def copies(tables: tuple[Tensor, Tensor]) -> list[Form]:
 
 
 def new_pages(tables: tuple[Tensor, Tensor]) -> Form:
-    """The same copy into memory that is certainly new, so that the system has to provide every page."""
+    """Return a form that makes the same copy into memory that is certainly new, for which the system has to provide
+    every page."""
 
     def prepare(q, k, q_out, k_out):
         q_new, k_new = (
@@ -109,8 +111,8 @@ def new_pages(tables: tuple[Tensor, Tensor]) -> Form:
 
 
 def transformers_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype) -> list[Form]:
-    """transformers' own rotation, with tables in the data's type, as in transformers. The list is empty if it isn't
-    installed."""
+    """Return the rotations of transformers, with tables in the data's dtype, as transformers uses them. The list is
+    empty if transformers isn't installed."""
     if importlib.util.find_spec("transformers") is None:
         return []
     from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as gptj
@@ -130,7 +132,7 @@ def transformers_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype) -> lis
 
 
 def ladder(tables: tuple[Tensor, Tensor], names: list[str]) -> list[Form]:
-    """The book's forms, by their names in `efficient.FORMS`, in both layouts."""
+    """Return the book's forms with these names in `efficient.FORMS`, in both layouts."""
     return [
         Form(
             name,
@@ -145,9 +147,9 @@ def ladder(tables: tuple[Tensor, Tensor], names: list[str]) -> list[Form]:
 
 
 def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, ...]) -> list[Form]:
-    """x cos + swapped(x) (±sin), compiled for q and k together. This becomes a single loop, which can write anywhere.
-    If it were written by pairs, with given output memory, the compiler would make two loops, or a temporary as large as
-    x.
+    """Return x cos + swapped(x) (±sin), compiled for q and k together. This formula compiles to a single loop, which
+    can write to any memory. If the rotation were written pair by pair with a given output, the compiler would make two
+    loops, or a temporary as large as x.
     """
     cos, sin = tables
 
@@ -181,12 +183,12 @@ def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, 
 
 
 def one_row(tables: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Tables with the same row for every token, so that almost nothing of them is read from memory."""
+    """Return tables that have the same row for every token, so they cause hardly any reads from memory."""
     return tuple(table[-1:].expand_as(table) for table in tables)
 
 
 def backward(rotate: Callable) -> Callable:
-    """The gradient of rotate(q, k), without timing the forward pass."""
+    """Return a `prepare` function for the gradient of rotate(q, k), without timing the forward pass."""
 
     def prepare(q, k, q_out, k_out):
         q, k = q.detach().requires_grad_(), k.detach().requires_grad_()
@@ -198,7 +200,8 @@ def backward(rotate: Callable) -> Callable:
 
 
 def cuda_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype, compiled: bool = True) -> list[Form]:
-    """The fused kernel, the compiled two lines of the formula, transformers, and Liger if it is installed."""
+    """Return the forms on CUDA: the limit, the fused kernel, the compiled two-line formula, transformers, and Liger if
+    it is installed."""
     forms = [*copies(tables), *transformers_forms(tables, dtype)]
     for layout, order in itertools.product(checks.LAYOUTS, ("heads first", "tokens first")):
 
@@ -241,7 +244,7 @@ def cuda_forms(tables: tuple[Tensor, Tensor], dtype: torch.dtype, compiled: bool
 
 
 def exact(x: Tensor, cos: Tensor, sin: Tensor, layout: str | None) -> Tensor:
-    """The rotation in float64, pair by pair."""
+    """Rotate x in float64, pair by pair."""
     if layout is None:
         return x.double()
     first, second = efficient.split_pairs(x.double(), layout)
@@ -249,13 +252,13 @@ def exact(x: Tensor, cos: Tensor, sin: Tensor, layout: str | None) -> Tensor:
 
 
 def deciles_of(times: list[float]) -> list[float]:
-    """The nine deciles, all within the measured range. Estimates that extrapolate could leave it: with three rounds on
-    a busy machine, p10 might be negative."""
+    """Return the nine deciles, interpolated within the measured range. An extrapolating estimate could leave that
+    range: after three rounds on a busy machine, p10 might be negative."""
     return statistics.quantiles(times, n=10, method="inclusive")
 
 
 def make_sets(shape: dict, dtype: torch.dtype, where: torch.device) -> list[tuple[Tensor, Tensor]]:
-    """Enough random q and k to fill the last cache twice, and at least four."""
+    """Return enough sets of random q and k to fill the last-level cache twice, and at least four sets."""
     size = (shape["q_heads"] + shape["k_heads"]) * shape["batch"] * shape["tokens"] * shape["head_dim"] * dtype.itemsize
     number = max(4, min(math.ceil(2 * last_cache(where) / size), MOST_MEMORY // size, 64))
     generator = torch.Generator(where).manual_seed(SEED)
@@ -268,7 +271,7 @@ def make_sets(shape: dict, dtype: torch.dtype, where: torch.device) -> list[tupl
 
 
 def last_cache(where: torch.device) -> int:
-    """Bytes of the largest cache, or 32 MiB if the system does not tell."""
+    """Return the size of the largest cache in bytes, or 32 MiB if the system doesn't report it."""
     if where.type == "cuda":
         return torch.cuda.get_device_properties(where).L2_cache_size
     sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
@@ -276,13 +279,13 @@ def last_cache(where: torch.device) -> int:
 
 
 def arguments(form: Form, sets: list, here: int) -> tuple[Tensor, ...]:
-    """q and k from one set, and memory to write to from another."""
+    """Return q and k from one set, and two tensors from another set to write to."""
     return tuple(form.see(x) for x in (*sets[here], *sets[here - len(sets) // 2]))
 
 
 def largest_error(form: Form, sets: list) -> float:
-    """The largest error of any number, compared with float64 on the same values. Raises an error if the form is
-    wrong."""
+    """Return the largest absolute error, compared with float64 on the same values. Raises ``AssertionError`` if the
+    form is wrong."""
     worst = 0.0
     q, k, q_out, k_out = (x.clone() for x in arguments(form, sets, 0))
     cos, sin = (table.double() for table in form.tables)
@@ -293,8 +296,8 @@ def largest_error(form: Form, sets: list) -> float:
     got = form.prepare(q, k, q_out, k_out)()
     for result, right in zip(got, expected, strict=True):
         error = (result.double() - right).abs().max().item()
-        # The result is rounded. In transformers with half-precision types, the tables and the products before it are
-        # rounded too.
+        # The tolerance allows for rounding of the result. In half precision, transformers also rounds the tables and
+        # the products.
         allowed = 4 * torch.finfo(result.dtype).eps * right.abs().max().item()
         if not error <= allowed:
             raise AssertionError(f"{form.key} is off by {error}, more than {allowed}")
@@ -303,7 +306,7 @@ def largest_error(form: Form, sets: list) -> float:
 
 
 def allocated(call: Callable, where: torch.device) -> int:
-    """The most additional memory, in bytes, that is allocated at any time during a call."""
+    """Return the peak of additional memory, in bytes, that is allocated during a call."""
     if where.type == "cuda":
         torch.cuda.synchronize(where)
         torch.cuda.reset_peak_memory_stats(where)
@@ -321,7 +324,7 @@ def allocated(call: Callable, where: torch.device) -> int:
 
 
 def timed(call: Callable, where: torch.device) -> tuple[float, int]:
-    """Milliseconds and page faults of one call."""
+    """Return the milliseconds and page faults of one call."""
     if where.type != "cuda":
         faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         start = time.perf_counter_ns()
@@ -334,7 +337,7 @@ def timed(call: Callable, where: torch.device) -> tuple[float, int]:
     torch.cuda.synchronize(where)
     torch.cuda._sleep(
         2_000_000
-    )  # takes about a millisecond, so that Python gets ahead and the device never waits for it
+    )  # takes about a millisecond, in which Python gets ahead, so the device never waits for it
     start.record()
     kept = call()
     stop.record()
@@ -344,7 +347,7 @@ def timed(call: Callable, where: torch.device) -> tuple[float, int]:
 
 
 def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.device, rounds: int) -> dict:
-    """Check each form, then time the forms in turn."""
+    """Check each form, then time all forms in turn."""
     sets = make_sets(shape, dtype, where)
     turn = itertools.cycle(range(len(sets)))
     errors, memory = {}, {}
@@ -352,7 +355,7 @@ def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.dev
     if len(times) < len(forms):
         raise ValueError("two forms have one key")
     for form in forms:
-        errors[form.key] = largest_error(form, sets)  # which also compiles
+        errors[form.key] = largest_error(form, sets)  # this also compiles the form
         form.prepare(*arguments(form, sets, next(turn)))()
         memory[form.key] = allocated(form.prepare(*arguments(form, sets, next(turn))), where)
     order = random.Random(SEED)
@@ -401,12 +404,12 @@ def measure(forms: list[Form], shape: dict, dtype: torch.dtype, where: torch.dev
 
 
 def stores(rounds: int) -> dict:
-    """What it costs to write to memory that was not read. The forms work on one tensor x, with a tensor y of the same
-    size.
+    """Measure the cost of writing to memory that has not been read. The forms work on a tensor x and a second tensor y
+    of the same size.
 
     "scaled in place" reads x and writes x. "scaled elsewhere" reads x and writes y. "added elsewhere" reads x and y and
-    writes y. Everything runs on one thread and is measured in CPU time, so that other programs matter little. "times"
-    is the median of the ratios to "scaled in place", each within its round.
+    writes y. Everything runs on one thread and is measured in CPU time, which other programs hardly affect. "times" is
+    the median over all rounds of the ratio to "scaled in place" in the same round.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -422,7 +425,7 @@ def stores(rounds: int) -> dict:
     }
     for layout in checks.LAYOUTS:
         forms[f"rotated in place, {layout}"] = lambda x, y, to=layout: efficient.rotate_in_place(x, *tables, to)
-    # Three shears are the fewest steps that work in place. They are inaccurate where the tangent is large.
+    # A rotation in place takes at least three shears. They are inaccurate where the tangent is large.
     tangent, sine = -tables[1] / (1 + tables[0]), tables[1]
 
     def shear(x, y):
@@ -434,14 +437,14 @@ def stores(rounds: int) -> dict:
 
     forms["sheared in place, half"] = shear
     for form in compiled_rolls(tables, "rolled", ("existing",)):
-        # `measure` expects q and k, so it gets x and an empty second tensor.
+        # The form expects q and k, so pass x and an empty second tensor.
         forms[f"rotated elsewhere, {form.layout}"] = lambda x, y, f=form: f.prepare(x, x[:, :0], y, y[:, :0])()
     size = math.prod(shape.values()) * torch.float32.itemsize
     number = 2 * math.ceil(max(4, min(2 * last_cache(where) / size, MOST_MEMORY / size)) / 2)
     generator = torch.Generator().manual_seed(SEED)
     sets = [torch.randn(*shape.values(), generator=generator) for _ in range(number)]
     for form in forms.values():
-        form(sets[0], sets[1])  # which also compiles
+        form(sets[0], sets[1])  # this also compiles the form
     times = {name: [] for name in forms}
     turn, order = itertools.count(), random.Random(SEED)
     for _ in range(rounds):
@@ -468,11 +471,12 @@ def stores(rounds: int) -> dict:
 
 
 def decoding(rounds: int) -> dict:
-    """One token through the layers of a model: what each layer rotates, and the table of cosines and sines.
+    """Measure one token passing through the layers of a model: the rotation in each layer, and the table of cosines and
+    sines.
 
-    Our code and transformers are compared, both plain and with YaRN, for which we keep no table between calls. Each
-    form is compared with transformers before it is timed. Everything runs on one thread and is measured in CPU time.
-    "times" is the median of the ratios to transformers, each within its round.
+    Our code is compared with transformers, both plain and with YaRN, for which we keep no table between calls. The
+    results of each form are checked against those of transformers before it is timed. Everything runs on one thread and
+    is measured in CPU time. "times" is the median over all rounds of the ratio to transformers in the same round.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -520,7 +524,7 @@ def decoding(rounds: int) -> dict:
         for name, form in forms.items():
             rival = forms["YaRN, transformers" if name.startswith("YaRN") else "transformers"](layers)
             got = form([(q.clone(), k.clone()) for q, k in layers])
-            # In float32, the angle at such a late position is off by some 1e-4.
+            # In float32, the angle at such a late position has an error of about 1e-4.
             allowed = 2e-3 if dtype == torch.float32 else 0.1
             error = max((x - y).abs().max().item() for x, y in zip(got[0], rival[0], strict=True))
             if name != "interleaved" and not error <= allowed:
@@ -548,7 +552,7 @@ def decoding(rounds: int) -> dict:
 
 
 def peers(rounds: int) -> dict:
-    """Our code and other libraries, with each call measured in wall-clock time. "times" are ratios within a round."""
+    """Measure our code and other libraries, each call in wall-clock time. "times" are ratios within the same round."""
     where = torch.device("cpu")
     shapes = {"long": (ON_CPU, 0), "one_token": (ONE_TOKEN, PLACE)}
     found = rotary_peers.measure(shapes, lambda shape, dtype: make_sets(shape, dtype, where), rounds)
@@ -556,12 +560,12 @@ def peers(rounds: int) -> dict:
     return found | {"provenance": device.provenance(seed=SEED, command=command, on=where)}
 
 
-# The parts that can be measured separately, each with its number of rounds.
+# Parts that can be measured separately, each with its number of rounds.
 PARTS = {"stores": (stores, ROUNDS), "decoding": (decoding, 5 * ROUNDS), "peers": (peers, ROUNDS)}
 
 
 def find(part: dict, name: str, layout: str | None, writes: str | None = None, direction: str = "forward") -> dict:
-    """The fastest entry that matches the description."""
+    """Return the fastest entry that matches the description."""
     found = [
         entry
         for entry in part["entries"]
@@ -572,7 +576,8 @@ def find(part: dict, name: str, layout: str | None, writes: str | None = None, d
 
 
 def shares(part: dict) -> dict:
-    """How the compiled loop's time is spent, for each layout in milliseconds, and what new memory pages would add."""
+    """Break down the compiled loop's time, in milliseconds for each layout, and add the time that new memory pages
+    would take."""
     copy = find(part, "limit", None)["ms"]
     parts = {}
     for layout in checks.LAYOUTS:
@@ -585,7 +590,7 @@ def shares(part: dict) -> dict:
 
 
 def targets(part: dict) -> list[dict]:
-    """The required performance for float32 on the CPU."""
+    """Return the required performance for float32 on the CPU, with the measured values."""
     best = min((e for e in part["entries"] if e["layout"] and e["writes"] == "in place"), key=lambda e: e["ms"])
     claims = [
         ("half-split, compiled: times transformers", find(part, "compiled", "half")["times_transformers"], 3.0),
@@ -597,7 +602,8 @@ def targets(part: dict) -> list[dict]:
 
 
 def cuda_targets(part: dict) -> list[dict]:
-    """The required performance of the fused kernel on CUDA: nearly the speed of a copy, and faster than the others."""
+    """Return the required performance of the fused kernel on CUDA, with the measured values. It has to be nearly as
+    fast as a copy, and faster than the other implementations."""
     claims = []
     for layout, direction in itertools.product(checks.LAYOUTS, ("forward", "backward")):
         ours = find(part, "triton", layout, None, direction)
@@ -633,7 +639,7 @@ def cpu(rounds: int) -> dict:
         print(f"CPU, float32, {shape}", flush=True)
         found[name] = measure(forms, shape, torch.float32, where, rounds)
     found["peers"] = peers(rounds)
-    # These two are measured in CPU time, in which other programs matter little.
+    # These two are measured in CPU time, which other programs hardly affect.
     print("CPU, one token through the layers of a model", flush=True)
     found["decoding"] = decoding(5 * rounds)
     print("CPU, float32, one thread: where a store goes", flush=True)
@@ -663,7 +669,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rounds = arguments.rounds
     torch.set_num_threads(THREADS)
-    torch._dynamo.config.recompile_limit = 64  # one function here is compiled for several layouts and shapes
+    torch._dynamo.config.recompile_limit = 64  # one function is compiled for several layouts and shapes
     if arguments.only:
         measured, usual = PARTS[arguments.only]
         with torch.no_grad():

@@ -1,12 +1,12 @@
-"""Compare our rotation with those of other libraries, in turns within one run: forward, and forward with backward.
+"""Compare our rotation with those of other libraries, forward and forward with backward, taking turns within one run.
 
-`benchmarks/rotary.py --only peers` runs it. Each library is called as its users call it, with its own layout and order
-of axes, and with precomputed cosines and sines if it keeps them or takes them as arguments. Our code is
-`RotaryEmbedding` with its checks, including the lookup in its table. Libraries that are not installed are left out.
+Run this with `benchmarks/rotary.py --only peers`. Each library is called as its users would call it, with its own
+layout and order of axes, and with precomputed cosines and sines if it keeps them or takes them as arguments. Our code
+is `RotaryEmbedding`, including its checks and the lookup in its table. Libraries that are not installed are left out.
 
-Of torchtune and flash-attention only one file is read, without the dependencies of the rest:
-`pip install --no-deps torchtune`, and the sources of flash-attn, unpacked where Python finds packages. On the CPU,
-flash-attention uses plain torch; when its file imports the kernel for GPUs, it gets None.
+Only one file of torchtune and one of flash-attention are loaded, which avoids the dependencies of the rest: `pip
+install --no-deps torchtune`, and the sources of flash-attn, unpacked where Python finds packages. On the CPU,
+flash-attention uses plain torch; the GPU kernel that its file imports is replaced by None.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from ropebook.efficient import forms
 Pair = tuple[Tensor, Tensor]
 Rotation = Callable[[Tensor, Tensor], Pair]
 OURS, RIVAL = "ours", "transformers"
-LENGTH = 4096  # rows of precomputed tables
+LENGTH = 4096  # rows in the precomputed tables
 CALLS = 20  # calls per clock reading, for one token
 DTYPES = (torch.float32, torch.bfloat16)
-# The share of transformers' time that our code may take in the half-split layout: forward, and with backward.
+# Goals: the share of transformers' time that our code may take in the half-split layout, forward and with backward.
 GOALS = {("long", "float32"): (0.15, 0.25), ("long", "bfloat16"): (0.8, 0.9)}
 GOAL_OF_ONE_TOKEN = 1.0
 
 
 class Peer(NamedTuple):
-    """One library's rotation of q and k (batch, heads, tokens, dim), or with ``tokens_first`` of (batch, tokens, heads,
-    dim)."""
+    """A library's rotation of q and k, whose shape is (batch, heads, tokens, dim) or, with ``tokens_first``, (batch,
+    tokens, heads, dim)."""
 
     name: str
     layout: str | None  # None if nothing is rotated
@@ -53,7 +53,7 @@ class Peer(NamedTuple):
 
 
 def peers(start: int, tokens: int, dim: int, dtype: torch.dtype) -> list[Peer]:
-    """All installed libraries, set up to rotate tokens from position ``start`` on."""
+    """Return all installed libraries, set up to rotate tokens from position ``start`` on."""
     makers = (ours, of_transformers, of_rotary_embedding_torch, of_torchtune, of_flash_attention)
     return [peer for make in makers for peer in make(start, tokens, dim, dtype)]
 
@@ -85,7 +85,7 @@ def of_rotary_embedding_torch(start: int, tokens: int, dim: int, dtype: torch.dt
     from rotary_embedding_torch import RotaryEmbedding
 
     turn = RotaryEmbedding(dim).rotate_queries_or_keys
-    turn(torch.zeros(1, 1, LENGTH, dim, dtype=dtype))  # the first call makes it keep the angles
+    turn(torch.zeros(1, 1, LENGTH, dim, dtype=dtype))  # after the first call, it keeps the angles
     yield Peer("rotary-embedding-torch", "interleaved", lambda q, k: (turn(q, offset=start), turn(k, offset=start)))
 
 
@@ -118,8 +118,8 @@ def of_flash_attention(start: int, tokens: int, dim: int, dtype: torch.dtype) ->
 
 
 def steps(start: int, tokens: int, dim: int) -> Iterable[Peer]:
-    """The unavoidable part of our forward pass in the half-split layout: a copy into new memory, and the first of its
-    three steps."""
+    """Yield the unavoidable parts of our forward pass in the half-split layout: a copy into new memory, and the first
+    of the rotation's three steps."""
     cos, _ = efficient.RotaryEmbedding(dim, layout="half").cos_sin(torch.arange(start, start + tokens))
 
     def first(x: Tensor) -> Tensor:
@@ -134,8 +134,8 @@ def steps(start: int, tokens: int, dim: int) -> Iterable[Peer]:
 
 
 def file_of(package: str, path: str, instead: dict[str, types.ModuleType] | None = None) -> types.ModuleType | None:
-    """One file of a package, or None. ``instead``: replacements for modules of the package that this file would
-    import."""
+    """Load one file of a package as a module, or return None if the package isn't installed. ``instead`` has
+    replacements for modules of the package that the file would import."""
     found = importlib.util.find_spec(package)
     if found is None:
         return None
@@ -169,9 +169,9 @@ def versions() -> dict[str, str]:
 
 
 def once(peer: Peer, inputs: Pair, gradients: Pair, backward: bool) -> tuple[Pair, Callable[[], object]]:
-    """q and k in the library's form, and a call without arguments that returns (q′, k′) or, with ``backward``, the
-    gradients for q and k."""
-    if peer.tokens_first:  # the same memory, read as a model with this order would
+    """Return q and k with the library's order of axes, and a function without arguments. The function returns (q′, k′)
+    or, with ``backward``, the gradients for q and k."""
+    if peer.tokens_first:  # the same memory, read in this order of axes
         inputs, gradients = (
             tuple(x.view(x.shape[0], x.shape[2], x.shape[1], x.shape[3]) for x in pair) for pair in (inputs, gradients)
         )
@@ -187,8 +187,8 @@ def once(peer: Peer, inputs: Pair, gradients: Pair, backward: bool) -> tuple[Pai
 
 
 def errors(peer: Peer, inputs: Pair, gradients: Pair, backward: bool, start: int) -> dict[str, float]:
-    """The root mean square error and the largest error of any number, compared with float64 that starts from the
-    positions. A copy has no errors."""
+    """Return the root mean square error and the largest error, compared with a rotation computed in float64 from the
+    positions on. A copy has no errors."""
     if peer.layout is None:
         return {"rms": None, "worst": None}
     got = once(peer, inputs, gradients, backward)[1]()
@@ -211,9 +211,9 @@ def errors(peer: Peer, inputs: Pair, gradients: Pair, backward: bool, start: int
 
 
 def case(found: list[Peer], sets: list[Pair], start: int, backward: bool, rounds: int) -> list[dict]:
-    """Each library's times, its ratios to transformers within a round, and its errors."""
+    """Measure each library's times, their ratios to those of transformers in the same round, and its errors."""
     calls = CALLS if sets[0][0].shape[2] == 1 else 1
-    wrong = {peer.name: errors(peer, sets[0], sets[1], backward, start) for peer in found}  # which also compiles
+    wrong = {peer.name: errors(peer, sets[0], sets[1], backward, start) for peer in found}  # this also compiles
     times = {peer.name: [] for peer in found}
     order, turn = random.Random(0), 0
     for _ in range(rounds):
@@ -244,14 +244,14 @@ def case(found: list[Peer], sets: list[Pair], start: int, backward: bool, rounds
 
 
 def spread(numbers: list[float]) -> tuple[float, float]:
-    """The first and the last decile, both within the measured range."""
+    """Return the first and the last decile, interpolated within the measured range."""
     deciles = statistics.quantiles(numbers, n=10, method="inclusive")
     return deciles[0], deciles[-1]
 
 
 def measure(shapes: dict[str, tuple[dict, int]], sets_of: Callable, rounds: int) -> dict:
-    """Measure all shapes. ``shapes`` gives the shape and the first position for "long" and "one_token".
-    ``sets_of``(shape, dtype) returns pairs of q and k."""
+    """Measure all shapes. ``shapes`` maps "long" and "one_token" to the shape and the first position. ``sets_of(shape,
+    dtype)`` returns pairs of q and k."""
     cases = []
     for length, (shape, start) in shapes.items():
         for dtype in DTYPES:
@@ -271,7 +271,8 @@ def measure(shapes: dict[str, tuple[dict, int]], sets_of: Callable, rounds: int)
 
 
 def goals(cases: list[dict]) -> list[dict]:
-    """The required time of our code in the half-split layout, relative to transformers."""
+    """Return the required times of our code in the half-split layout, relative to transformers, with the measured
+    ones."""
     found = []
     for one in cases:
         (ratio,) = (entry["times"] for entry in one["entries"] if entry["name"] == OURS)

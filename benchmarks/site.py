@@ -1,14 +1,15 @@
-"""Weigh every page of the site, and the same chapters built with plain Jupyter Book; writes results/site.json.
+"""Measure how heavy and fast every page of the site is, compared with plain Jupyter Book; writes results/site.json.
 
-All pages are loaded from an empty cache over http on this machine. We measure:
+All pages are loaded over http on this machine, with an empty cache. We measure:
 
-- Bytes, requests, and first and largest contentful paint (median of RUNS).
-- For explorers, the milliseconds between an input event and the end of drawing, and how many of the dials can be used
-  while the whole picture is visible (`benchmarks.reach`), on each of two screens.
-- Lighthouse's scores for the page as a host serves it, compressed, on a desktop and on a phone with a slow connection.
+- Bytes, requests, and first and largest contentful paint (the median of RUNS loads).
+- For explorers, the milliseconds from an input event to the end of drawing, and how many dials can be used while the
+  whole picture is visible (`benchmarks.reach`), on each of two screens.
+- Lighthouse's scores for the page as a host would serve it, compressed, on a desktop and on a phone with a slow
+  connection.
 
-The plain pages load scripts from content networks. If those cannot be reached, the scripts are not counted, and the
-page says so.
+The same chapters are also built with plain Jupyter Book. Those pages load scripts from content delivery networks. If
+the networks can't be reached, the scripts are not counted, and the book's page says so.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ PAINTS = """() => new Promise(done => {
 
 
 def weigh(chromium: Browser, address: str) -> dict:
-    """The bytes, requests and paint times of one page, loaded with an empty cache."""
+    """Measure the bytes, requests and paint times of one page, loaded with an empty cache."""
     first, largest, sizes, unreached = [], [], {}, set()
     for _ in range(RUNS):
         context = chromium.new_context(viewport={"width": 1280, "height": 900})
@@ -77,14 +78,15 @@ def weigh(chromium: Browser, address: str) -> dict:
 
 
 def _size(response: Response) -> dict[str, int]:
-    """Bytes by address. A blob, which is a script inside the page itself, doesn't count as a transfer."""
+    """Return the response's bytes by address. Blobs don't count as a transfer, because they are scripts inside the page
+    itself."""
     if response.url.startswith(("blob:", "data:")):
         return {}
     return {response.url: len(response.body()) if response.ok else 0}
 
 
 def explorer_work(chromium: Browser, address: str) -> dict:
-    """The 95th percentile of the work per input event, in milliseconds, for each explorer of a page."""
+    """Measure the 95th percentile of the work per input event, in milliseconds, for each explorer of a page."""
     page = chromium.new_page()
     page.goto(address, wait_until="load")
     page.wait_for_function(ALIVE)
@@ -100,7 +102,7 @@ def explorer_work(chromium: Browser, address: str) -> dict:
 
 
 def explorer_reach(chromium: Browser, address: str) -> dict:
-    """The result of `benchmarks.reach.measure` for each explorer of a page and each screen."""
+    """Return the result of `benchmarks.reach.measure` for each explorer of a page on each screen."""
     found = {}
     for screen, (width, height) in reach.SCREENS.items():
         page = chromium.new_page(viewport={"width": width, "height": height})
@@ -113,7 +115,8 @@ def explorer_reach(chromium: Browser, address: str) -> dict:
     return found
 
 
-# Move the explorer's sliders back and forth, or its switches if it has none, and read how long the work took.
+# Move the explorer's sliders back and forth, or toggle its switches if it has no sliders, and record how long the work
+# took.
 TURN = """async (explorer, events) => {
   const host = explorer.querySelector('.explorer-live') || explorer;
   const ranges = [...explorer.querySelectorAll('input[type=range]')];
@@ -135,7 +138,7 @@ TURN = """async (explorer, events) => {
 
 
 class Compressed(http.server.SimpleHTTPRequestHandler):
-    """Serve files as hosts do, with texts compressed by gzip."""
+    """Request handler that serves files as hosts do, with text files compressed by gzip."""
 
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing."""
@@ -160,8 +163,8 @@ class Compressed(http.server.SimpleHTTPRequestHandler):
 
 
 def lighthouse(built: Path, chromium: Browser) -> dict[str, dict]:
-    """Lighthouse's results for the pages, measured in its own browser. They are by name, then by screen: scores, times
-    and failed audits."""
+    """Return Lighthouse's results for the pages, measured in its own browser. They are keyed by page name, then by
+    screen, and contain scores, times and failed audits."""
     subprocess.run(
         [assets.node(), str(assets.npm()), "ci", "--no-fund", "--no-audit", "--ignore-scripts"],
         cwd=LIGHTHOUSE,
@@ -195,7 +198,7 @@ def stock_build(folder: Path, chapter: Path) -> Path:
 
 
 def weighed(built: Path, chromium: Browser) -> dict:
-    """The weight and paint times of every page, and the work and reach of its explorers."""
+    """Measure the size and paint times of every page, and the work and reach of its explorers."""
     found = {}
     with served(book.bind(built, 0)) as start:
         for name in names():
@@ -210,7 +213,7 @@ def weighed(built: Path, chromium: Browser) -> dict:
 
 
 def stock(built: Path, chromium: Browser) -> dict:
-    """The weight of each chapter's first page, built with plain Jupyter Book."""
+    """Measure the size and paint times of each chapter's first page, built with plain Jupyter Book."""
     found = {}
     for chapter in execute.chapters():
         if "_" in chapter.stem.replace("complex_plane", ""):
@@ -222,13 +225,13 @@ def stock(built: Path, chromium: Browser) -> dict:
 
 
 def names() -> list[str]:
-    """All pages of the book, by their names on the site."""
+    """Return the names of all pages of the book, as they appear on the site."""
     return [page.relative_to(ROOT).with_suffix("").as_posix() for page in pages()]
 
 
 @contextlib.contextmanager
 def served(server: http.server.HTTPServer) -> Iterator[str]:
-    """Start a server, and yield its address while it runs."""
+    """Context manager that starts a server, yields its address, and stops the server on exit."""
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

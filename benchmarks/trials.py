@@ -1,22 +1,22 @@
 """Train and test the models of the second experiment, one after the other.
 
-    python benchmarks/trials.py train                     everything not done yet; resumes where it stopped
-    python benchmarks/trials.py train --only none-0       one of them
-    python benchmarks/trials.py train --twice             twice the steps, for those that find fewest records
-    python benchmarks/trials.py vary                      models with one thing changed
-    python benchmarks/trials.py seed                      more seeds
-    python benchmarks/trials.py choose                    the methods' parameters, on the development part
-    python benchmarks/trials.py tune                      train a little further on longer texts
-    python benchmarks/trials.py evaluate --part held_out  every finished model, with every method
-    python benchmarks/trials.py gather                    what pages show of all this, into results/measured.json
+    python benchmarks/trials.py train                     all unfinished trainings, resumed where they stopped
+    python benchmarks/trials.py train --only none-0       only one of them
+    python benchmarks/trials.py train --twice             twice the steps, for models that find few records
+    python benchmarks/trials.py vary                      train models with one thing changed
+    python benchmarks/trials.py seed                      train more seeds
+    python benchmarks/trials.py choose                    choose the methods' parameters on the development part
+    python benchmarks/trials.py tune                      fine-tune the models briefly on longer texts
+    python benchmarks/trials.py evaluate --part held_out  test every finished model with every method
+    python benchmarks/trials.py gather                    the numbers that pages show, into results/measured.json
 
-Checkpoints are in runs/trials, which Git ignores. A finished training leaves its numbers on the development part and
-its weights in half precision in results/trials, and is not repeated. With these two files you can continue without the
-checkpoint. Training is compiled, so it needs a C++ compiler.
+Checkpoints are in runs/trials, which Git ignores. A finished training leaves two files in results/trials: its numbers
+on the development part, and its weights in half precision. It is not repeated, and the later steps need only these two
+files, not the checkpoint. Training is compiled, so it needs a C++ compiler.
 
-Numbers of the held-out part are written to results/trials/held_out and never printed. Once all of them exist, `gather`
-judges by the rule; until then it only gathers the trainings. (For trainings with `--twice` the repository keeps only
-the numbers, because no page reads their weights.)
+Numbers on the held-out part are written to results/trials/held_out and never printed. Once all of them exist, `gather`
+applies the rule to reach verdicts; until then, it only gathers the trainings. (For trainings with `--twice`, the
+repository keeps only the numbers, because no page reads their weights.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import torch  # noqa: E402  (paths and threads are set just above)
+import torch  # noqa: E402  (paths and threads must be set first)
 from safetensors.torch import save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
@@ -51,7 +51,7 @@ HELD_OUT = parts.PARTS[2]
 SAVED = 25
 """Steps between checkpoints."""
 CHOSEN_WITH = 4
-"""The factor that is used for choosing parameters."""
+"""The factor at which the methods' parameters are chosen."""
 FIRST = (trials.EXTENDED, "none", "alibi")
 """Schemes that are trained first for each seed."""
 
@@ -61,25 +61,25 @@ def folder() -> Path:
 
 
 def in_order() -> list[trials.Trial]:
-    """All trainings by seed, with the most informative ones of each seed first. Those of the models that methods are
-    applied to come at the end."""
+    """Return all trainings in the order in which they are run: by seed, with the most informative ones of each seed
+    first. The models that methods are applied to come last."""
     return [*sorted(trials.TRIALS, key=lambda trial: (trial.seed, trial.scheme not in FIRST)), *trials.LONGER]
 
 
 def extended(wanted: list[trials.Trial]) -> list[trials.Trial]:
-    """The trainings of the models that methods are applied to."""
+    """Return the trainings of the models that methods are applied to."""
     return [trial for trial in wanted if trial in trials.LONGER]
 
 
 def finished(trial: trials.Trial) -> dict | None:
-    """A training's numbers if it is finished, otherwise None."""
+    """Return the numbers of a training if it is finished, otherwise None."""
     path = folder() / f"{trial.name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def left_to_double() -> list[trials.Trial]:
-    """The weakest seed of each scheme that does not find records within L. These trainings are repeated with twice the
-    steps."""
+    """Return the trainings to repeat with twice the steps: the weakest seed of each scheme whose models don't find
+    records within L."""
     told = {trial.name: finished(trial) for trial in trials.TRIALS}
     able = measured.able(measured.trainings({name: one for name, one in told.items() if one}))
     schemes = dict.fromkeys(trial.scheme for trial in trials.TRIALS if trial.scheme not in {trials.EXTENDED, *able})
@@ -108,7 +108,8 @@ def train(wanted: list[trials.Trial], text: parts.Parts, command: str = "train")
 
 
 def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Run the trainings in `ropebook.lab.variants`. T5's rate is chosen as soon as all candidates are trained."""
+    """Run the trainings in `ropebook.lab.variants`. The learning rate of T5's table is chosen as soon as all its
+    candidates are trained."""
     train([*variants.CEILING[:1], *variants.T5_CANDIDATES], text, "vary")
     rate = variants.choose_rate({one.bias_lr: development_bits(one) for one in variants.T5_CANDIDATES})
     print(f"T5's table: a rate of {rate}", flush=True)
@@ -122,14 +123,15 @@ def seed(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def development_bits(trial: trials.Trial) -> float:
-    """Mean bits within L on the development part, where Python and the generated language count alike."""
+    """Return the mean bits within L on the development part, giving equal weight to Python and the generated
+    language."""
     found = finished(trial)["development"]
     means = [sum(row[0] for row in found[name]) / len(found[name]) for name in rule.TEXTS]
     return sum(means) / len(means)
 
 
 def raise_base(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Train further with another base. Weights and numbers are stored as for any training."""
+    """Train models further with a larger base. Weights and numbers are stored as for any other training."""
     for trial in wanted:
         for steps in variants.RAISED_STEPS:
             run = variants.raised(trial, steps)
@@ -145,7 +147,8 @@ def raise_base(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
-    """Write the weights first and the numbers last, so that the numbers exist only if the training is finished."""
+    """Write a training's weights first and its numbers last, which ensures that the numbers exist only if it is
+    finished."""
     model, trial = trainer.model.eval(), trainer.run
     state = {name: w.half().contiguous() for name, w in model.state_dict().items() if name != "lm_head.weight"}
     with results.writing(folder() / f"{trial.name}.safetensors") as file:
@@ -169,7 +172,7 @@ def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
         "losses": [round(sum(p) / len(p), 4) for p in (trainer.losses[at : at + EVERY] for at in steps)],
         "within": {task: round(share, 4) for task, share in within.items()},
         "development": found,
-        # For a model trained on longer texts, this would use other bytes.
+        # For a model trained on longer texts, this would be measured on different bytes.
         "headroom": scores.headroom(model, given) if trial.length == scores.LENGTH else None,
         "files": given.names,
         "provenance": device.provenance(trial.seed, f"python benchmarks/trials.py {command}", torch.device("cpu")),
@@ -188,19 +191,20 @@ def store(path: Path, told: dict) -> None:
 
 
 def rounded(trainer: Trainer) -> LanguageModel:
-    """The trained model as it will be when its stored weights are loaded."""
+    """Return the trained model with its weights rounded as they are stored."""
     model = copy.deepcopy(trainer.model)
     model.load_state_dict({name: weight.half().float() for name, weight in model.state_dict().items()})
     return model.eval()
 
 
 def trained(trial: trials.Trial) -> LanguageModel:
-    """The model with the weights in results/trials, in float32."""
+    """Return the model with its weights from results/trials, in float32."""
     return of_weights((folder() / f"{trial.name}.safetensors").read_bytes(), vars(trial))
 
 
 def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
-    """The forms in which a model is tested: as it was trained (None) and, for some models, with every extension."""
+    """Return the forms in which a model is tested: as trained (None) and, for the models that methods are applied to,
+    with every extension."""
     if not extended([trial]):
         return [None]
     chosen = folder() / "chosen.json"
@@ -210,12 +214,12 @@ def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
 
 
 def has_last(trial: trials.Trial) -> bool:
-    """Whether any claim compares the model with itself on only the last L bytes."""
+    """Return whether any claim compares the model with the same model restricted to the last L bytes."""
     return trial.scheme == "alibi" or bool(extended([trial]))
 
 
 def evaluate(wanted: list[trials.Trial], text: parts.Parts, part: str) -> None:
-    """Test every finished model in all its forms, and print only names and times."""
+    """Test every finished model in all its forms, printing only names and times."""
     given = scores.materials(text, part)
     for trial in wanted:
         if not finished(trial):
@@ -267,7 +271,7 @@ def try_one(
 
 
 def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Choose the methods' parameters on the development part, with all seeds, and write them to
+    """Choose the methods' parameters on the development part, using all seeds, and write them to
     results/trials/chosen.json."""
     wanted = extended(wanted)
     missing = [trial.name for trial in wanted if not finished(trial)]
@@ -301,7 +305,7 @@ def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Train some steps further, test the result on the held-out part, and keep only the numbers."""
+    """Fine-tune models for a few steps, test them on the held-out part, and keep only the numbers."""
     given = scores.materials(text, HELD_OUT)
     for trial in extended(wanted):
         if not finished(trial):
@@ -321,7 +325,8 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Write results/measured.json: the trainings and, once everything has been tested, the results and verdicts."""
+    """Write results/measured.json. It has the trainings and, once everything has been tested, the results and
+    verdicts."""
     every = dict.fromkeys([*wanted, *map(trials.twice, trials.TRIALS)])
     told = {trial.name: one for trial in every if (one := finished(trial))}
     if not told:
@@ -359,7 +364,7 @@ def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def every_cell(wanted: list[trials.Trial]) -> list[str]:
-    """The names of all cells that the rule requires."""
+    """Return the names of all cells that the rule requires."""
     names = []
     for trial in wanted:
         names.append(trial.name)

@@ -1,4 +1,4 @@
-"""Rotary position embedding (RoPE) in one file that you can copy. It needs torch 2.0 or newer, nothing else.
+"""Rotary position embedding (RoPE) in a single file that you can copy. It needs only torch 2.0 or newer.
 
 It comes from the book "RoPE, Turn by Turn", which derives RoPE and tests this file
 against transformers and against the book's own package.
@@ -6,10 +6,10 @@ against transformers and against the book's own package.
     rope = RoPE(dim=128, base=500000.0, layout="half", scaling=llama3)
     q, k = rope(q, k)                         # (batch, heads, seq, dim) each
     q, k = rope(q, k, offset=cached)          # after `cached` tokens in a cache
-    q, k = rope(q, k, positions=positions)    # (seq,) or (batch, seq): packed texts, padding on the left
+    q, k = rope(q, k, positions=positions)    # (seq,) or (batch, seq): packed sequences, left padding
 
-layout: "half" pairs entries i and i + dim/2 (Llama in transformers, GPT-NeoX, Qwen, Gemma, Mistral); "interleaved" pairs
-2i and 2i + 1 (the paper, GPT-J, Meta's own Llama). The wrong one for given weights raises no error and gives nonsense.
+layout: "half" pairs entries i and i + dim/2 (Llama in transformers, GPT-NeoX, Qwen, Gemma, Mistral); "interleaved"
+pairs 2i and 2i + 1 (the paper, GPT-J, Meta's own Llama). The wrong one gives nonsense, without an error.
 """
 
 import math
@@ -18,14 +18,14 @@ import torch
 
 
 def llama3(theta, base, factor=8.0, trained=8192, low=1.0, high=4.0):
-    """Llama 3.1 keeps pairs that made ``high`` turns in training, and slows those below ``low`` turns by ``factor``."""
+    """As in Llama 3.1: keep pairs with ``high`` turns or more in training, slow those below ``low`` by ``factor``."""
     turns = trained * theta / (2 * math.pi)
     kept = ((turns - low) / (high - low)).clamp(0, 1)
     return theta * (kept + (1 - kept) / factor), 1.0
 
 
 def yarn(theta, base, factor, trained, slow=1.0, fast=32.0):
-    """YaRN as in transformers: a ramp over the pairs, from ``fast`` turns in training down to ``slow``."""
+    """Scale as in transformers' YaRN, with a ramp over the pairs from ``fast`` turns in training down to ``slow``."""
     pairs = len(theta)
 
     def pair(turns):
@@ -41,11 +41,11 @@ def yarn(theta, base, factor, trained, slow=1.0, fast=32.0):
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _PLACES = (*_INTEGERS, torch.float32, torch.float64)
-"""Allowed types of positions: bfloat16 can't tell 256 from 257, nor float16 2048 from 2049."""
+"""The dtypes allowed for positions. bfloat16 would round 257 to 256, and float16 would round 2049 to 2048."""
 
 
 class RoPE(torch.nn.Module):
-    """``scaling``: None, `llama3`, or a function like it: ``functools.partial(yarn, factor=4.0, trained=8192)``."""
+    """``scaling`` is None, `llama3`, or a similar function: ``functools.partial(yarn, factor=4.0, trained=8192)``."""
 
     def __init__(self, dim, base=10000.0, *, layout, scaling=None):
         super().__init__()
@@ -56,8 +56,8 @@ class RoPE(torch.nn.Module):
         if not 1 <= base < math.inf:
             raise ValueError(f"base must be a finite number >= 1, got {base}")
         self.layout, self.factor = layout, 1.0
-        # float64 and no buffer, so casting the model to half leaves θ alone
-        with torch.device("cpu"):  # works in a model built under "meta", too
+        # float64 and not a buffer, so casting the model to half precision does not change θ
+        with torch.device("cpu"):  # also works in a model built under "meta"
             exponents = torch.arange(0, dim, 2, dtype=torch.float64) / dim
             self.theta = base**-exponents
             if scaling is not None:

@@ -1,9 +1,9 @@
-"""Helpers shared by the tests of `ropebook.attention`: comparison in units of rounding, and a reference implementation
-with loops.
+"""Helpers shared by the tests of `ropebook.attention`: comparisons in units of the rounding error, and a reference
+implementation with loops.
 
-Tolerances are in units of the dtype's machine epsilon times the largest magnitude in the reference: 64 for float64 and
-float32 (for the order of summation), 4 for bfloat16 and float16 (for the last rounding). A whole layer also rounds
-after every projection: see ``LAYER_UNITS``.
+One unit of tolerance is the dtype's machine epsilon times the largest magnitude in the reference. We allow 64 units in
+float64 and float32, because the order of summation may differ, and 4 units in bfloat16 and float16, where only the
+final rounding matters. A complete layer also rounds after every projection; see ``LAYER_UNITS``.
 """
 
 import math
@@ -22,7 +22,7 @@ lengths = st.integers(1, 9)
 
 
 def distance(ours, theirs):
-    """Return the largest difference, in units of epsilon times the largest magnitude of ``theirs``."""
+    """Return the largest difference. The unit is machine epsilon times the largest magnitude in ``theirs``."""
     assert ours.shape == theirs.shape
     assert not ours.isnan().any()
     assert not theirs.isnan().any()
@@ -46,7 +46,7 @@ def needs(device, dtype):
 
 
 def with_gradients(function, *tensors):
-    """Return the function's value, and the gradients of that value's inner product with a fixed tensor."""
+    """Return a function's value, and the gradients of the inner product of that value with a fixed random tensor."""
     leaves = [x.detach().clone().requires_grad_() for x in tensors]
     out = function(*leaves)
     out.backward(draw(*out.shape, seed=99, dtype=out.dtype, device=out.device))
@@ -54,7 +54,7 @@ def with_gradients(function, *tensors):
 
 
 def by_hand(q, k, v, allowed=lambda t, s: True, scale=None):
-    """Compute one attention head from its definition, with lists and loops."""
+    """Compute one attention head straight from its definition, with lists and loops."""
     scale = 1 / math.sqrt(len(q[0])) if scale is None else scale
     rows = []
     for t, query in enumerate(q):

@@ -1,4 +1,4 @@
-"""Read the source of a page's cells and code blocks exactly as written."""
+"""Read the source code of a page's cells and code blocks, exactly as it is written on the page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.links import text
 
 
 def fences(page: str, language: str) -> list[str]:
-    """Return the page's code blocks in a language that are shown but not executed."""
+    """Return the page's plain code blocks in this language. Executed cells are not included."""
     return re.findall(rf"^```{language}\n(.*?)^```$", text(page), re.MULTILINE | re.DOTALL)
 
 
@@ -20,6 +20,6 @@ def cells(page: str) -> list[str]:
 
 
 def cell_with(page: str, words: str) -> str:
-    """Return the only cell that contains these words."""
+    """Return the one cell of the page that contains these words."""
     [cell] = [cell for cell in cells(page) if words in cell]
     return cell

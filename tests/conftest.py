@@ -1,7 +1,7 @@
-"""Configuration shared by all tests: Hypothesis profiles, and the devices that tests run on.
+"""Configuration shared by all tests: Hypothesis profiles, and fixtures for the devices that tests run on.
 
-A test that takes ``device`` runs once on every kind of device that this machine has. A test that takes
-``float64_device`` runs on every kind that supports float64.
+A test with the argument ``device`` runs once on every kind of device that this machine has. A test with the argument
+``float64_device`` runs only on those that support float64.
 """
 
 import gc
@@ -19,14 +19,15 @@ from tests import shapes
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Imported modules and collected tests stay in memory until the end, and scanning them for garbage again and again takes
-# a fifth of the collection time. From here on, Python scans only the objects that tests create, and does so less often.
+# a fifth of the time that pytest needs to collect the tests. From here on, Python scans only objects created later, and
+# does so less often.
 gc.disable()
 
 # This must come before anything imports ropebook.
 shapes.install()
 
-# CI uses the same examples every time, so that a failure can be reproduced. Elsewhere they are new each time, and
-# fewer.
+# CI uses the same examples every time, so failures can be reproduced. Everywhere else, each run draws fewer but new
+# examples.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("dev", deadline=None, max_examples=20)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
@@ -53,8 +54,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the book's notebooks with the wheel: those next to the site if they are up to date, otherwise newly built
-    ones."""
+    """Return the folder with the book's notebooks and the wheel. If the ones next to the site are out of date, build
+    new ones."""
     # imported here because most tests don't need the book
     from tools import book, takeaway
     from tools.paths import HTML
@@ -70,7 +71,7 @@ def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def without_gradients() -> Iterator[None]:
-    """Turn off gradient recording while the test computes."""
+    """Turn off gradient recording during the test."""
     import torch
 
     with torch.no_grad():

@@ -22,13 +22,13 @@ def kernel(dim, base=10000.0):
 
 
 def plain_sums(distance, dim, base):
-    """Compute S_1 … S_{d/2} by adding one complex number at a time."""
+    """Compute the partial sums S_1 … S_{d/2} by adding one complex number at a time."""
     steps = (np.exp(1j * distance * base ** (-2 * i / dim)) for i in range(dim // 2))
     return list(itertools.accumulate(steps))
 
 
 def plain_summary(values):
-    """Compute everything that `summarize` returns, in plain Python."""
+    """Compute in plain Python the same summary that `summarize` returns."""
     inner = range(1, len(values) - 1)
     return D.Summary(
         mean=sum(values) / len(values),
@@ -41,6 +41,6 @@ def plain_summary(values):
 
 
 def looked_up(values):
-    """Return a curve that looks up its values in a list."""
+    """Return a curve, as a function of distance, that looks up its values in a list."""
     table = torch.tensor(values, dtype=torch.float64)
     return lambda distances: table[distances.cpu()].to(distances.device)

@@ -1,7 +1,8 @@
-"""Mistakes that were written when the diagnosis was finished, from other bug reports than those of `diagnose_world`.
+"""Mistakes written after the diagnosis was finished, based on bug reports that `diagnose_world` doesn't use.
 
-Its author wrote them, having read excerpts of these reports just before. Nothing was improved in the diagnosis after
-they had been tried by benchmarks/diagnose.py. From now on they are known: the next ones have to be new.
+The author of the diagnosis wrote them, right after reading excerpts of these reports. benchmarks/diagnose.py then tried
+them, and the diagnosis was not improved afterwards. Their results are known by now, so the next held-back mistakes have
+to be new ones.
 """
 
 import torch

@@ -1,8 +1,9 @@
-"""More mistakes, written to extend what the diagnosis can name: each is wrong in a way that `diagnose_world` lacks.
+"""More mistakes, written to extend the list of mistakes that the diagnosis can name. Each is of a kind that is missing
+from `diagnose_world`.
 
-They follow a list of everything that can go wrong: which tensor, head and row; which position; which angle; which
-table; how a pair is mixed; and what comes after. If such a bug has been reported, the mistake cites the report as its
-source.
+They work through a list of everything that can go wrong: the choice of tensors, heads and rows; positions; angles;
+tables; the mixing of a pair; and the steps after the rotation. Where such a bug has been reported, the mistake cites
+the report as its source.
 """
 
 import dataclasses

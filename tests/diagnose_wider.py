@@ -1,8 +1,8 @@
-"""Further kinds of mistakes, written to see whether the diagnosis can name bugs it wasn't designed for.
+"""Further kinds of mistakes, written to test whether the diagnosis can name bugs that it wasn't designed for.
 
-They concern batches, blocks and padding, packed texts, cache pages, sections of an axis, entries that pass through,
-low-precision tables, and scalings with one wrong number. If such a bug has been reported, the mistake cites the report
-as its source.
+They concern batches, blocks and padding, packed sequences, cache pages, sections of an axis, entries that are passed
+through, low-precision tables, and scalings with one wrong number. Where such a bug has been reported, the mistake cites
+the report as its source.
 """
 
 import math

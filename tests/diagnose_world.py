@@ -1,4 +1,5 @@
-"""Rotations for testing the diagnosis: correct ones, and wrong ones with one, two or three mistakes from bug reports.
+"""Rotations for testing the diagnosis: correct ones, and wrong ones with one, two or three mistakes taken from bug
+reports.
 
 A rotation is built in stages, and each mistake replaces one stage. A function never has two mistakes in the same stage.
 """
@@ -14,7 +15,7 @@ from ropebook import rope
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """The setup that the weights require; the diagnosis is told all of it."""
+    """The rotation settings that the weights require. All of them are passed to the diagnosis."""
 
     dim: int
     base: float
@@ -57,8 +58,8 @@ class World:
 
 
 class Stages:
-    """A correct rotation of q and k, each of shape (batch, heads, seq, dim), split into stages; positions have shape
-    (seq,) or (batch, seq)."""
+    """A correct rotation of q and k, split into stages. Both tensors have shape (batch, heads, seq, dim); positions
+    have shape (seq,) or (batch, seq)."""
 
     def __init__(self, world):
         self.world = world
@@ -90,7 +91,8 @@ class Stages:
         return one(q, "q"), one(k, "k"), v
 
     def where(self, one, x, role):
-        """Decide which axes a tensor has when it is rotated, and which of its heads and rows are rotated."""
+        """Rotate a tensor. A mistake may override this method to rearrange the axes first, or to rotate only some heads
+        or rows."""
         return one(x, role)
 
     def __call__(self, q, k, positions):
@@ -118,7 +120,8 @@ class Stages:
 
 @dataclasses.dataclass(frozen=True)
 class Mistake:
-    """A mistake: the stage it replaces, its name, where it was reported, and the worlds in which it is a mistake."""
+    """A mistake: its name, the stage it replaces, the names that the diagnosis may call it by, the source that reported
+    it, and a test for the worlds in which it has an effect."""
 
     name: str
     stage: str
@@ -157,8 +160,8 @@ def scaled(*kinds):
 
 
 def twice_shows(world):
-    """Check whether rotating twice can be detected: at half the speed it equals one rotation without the scaling, so no
-    test can tell them apart."""
+    """Return whether rotating twice can be detected. With linear scaling by 2, rotating twice is the same as rotating
+    once without the scaling, so no test can tell these two mistakes apart."""
     return (world.scaled, world.factor) != ("linear", 2.0)
 
 
@@ -456,13 +459,13 @@ def world_at_random(generator):
 
 
 def compose(world, names, mistakes=MISTAKES):
-    """Build the rotation that contains these mistakes."""
+    """Build a rotation with these mistakes."""
     body = {mistakes[name].stage: mistakes[name].replace for name in names}
     return type("rotate", (Stages,), body)(world)
 
 
 def differs(first, second, world):
-    """Check whether two rotations differ at any position within the trained length."""
+    """Return whether two rotations differ at random positions within the trained length."""
     generator = torch.Generator().manual_seed(5)
     for batch in (False, True):
         for count in (1, 5, 40):
@@ -475,8 +478,8 @@ def differs(first, second, world):
 
 
 def wrong_at_random(generator, most=3, mistakes=MISTAKES):
-    """Return a random world, the names of its mistakes, and the wrong rotation. Leaving out any of the mistakes would
-    change the rotation."""
+    """Return a random world, the names of one to ``most`` random mistakes, and the rotation with these mistakes. Each
+    mistake has an effect: without it, the rotation would be different."""
     while True:
         world = world_at_random(generator)
         possible = [one.name for one in mistakes.values() if one.when(world)]
@@ -489,7 +492,8 @@ def wrong_at_random(generator, most=3, mistakes=MISTAKES):
             if all(differs(rotation, compose(world, rest, mistakes), world) for rest in less):
                 return world, tuple(names), rotation
         except RuntimeError:
-            # Two mistakes whose shapes are incompatible raise an error by themselves, so there is nothing to diagnose.
+            # If two mistakes have incompatible shapes, the rotation raises an error by itself, and there is nothing to
+            # diagnose.
             continue
 
 

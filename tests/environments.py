@@ -1,4 +1,4 @@
-"""Separate environments for tests: a fresh Python that sees only selected packages of the environment that runs the
+"""Separate environments for tests. Their Python sees only selected packages from the environment that runs the
 tests."""
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from packaging.utils import canonicalize_name
 
 
 def closure(lines: list[str], without: Collection[str] = ()) -> dict[str, importlib.metadata.Distribution]:
-    """Return the distributions that these requirements need on this machine, directly and indirectly, except those in
+    """Return the distributions that these requirements need on this machine, directly or indirectly, except those in
     ``without``.
 
-    The requirements must work without those.
+    The requirements must also work without the excluded ones.
     """
     found: dict[str, importlib.metadata.Distribution] = {}
     waiting = [(Requirement(line), {""}) for line in lines]
@@ -37,10 +37,10 @@ def closure(lines: list[str], without: Collection[str] = ()) -> dict[str, import
 
 
 def environment(root: Path, lines: list[str], without: Collection[str] = ()) -> Path:
-    """Create an environment that contains only these requirements and their dependencies; return the path of its
+    """Create an environment that contains only these requirements and their dependencies. Return the path of its
     Python.
 
-    Its files are links to the files of the environment that runs the tests.
+    Its files are symbolic links to those of the environment that runs the tests.
     """
     venv.create(root, with_pip=False, symlinks=os.name != "nt")
     (site,) = root.rglob("site-packages")
@@ -49,7 +49,7 @@ def environment(root: Path, lines: list[str], without: Collection[str] = ()) -> 
         owners.update({file.parts[0] for file in distribution.files or []})
     for distribution in closure(lines, without).values():
         for file in distribution.files:
-            # If only one distribution uses a folder, link the whole folder.
+            # If a folder belongs to a single distribution, link the whole folder.
             part = file.parts[0] if owners[file.parts[0]] == 1 else str(file)
             link, target = site / part, Path(distribution.locate_file(part)).resolve()
             if ".." not in file.parts and not os.path.lexists(link) and target.exists():

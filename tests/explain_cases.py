@@ -1,4 +1,5 @@
-"""Configurations and what the report must say about each; Python and the page's script are tested on the same cases."""
+"""Configurations, each with the statements that the report must make about it. Python and the page's script are tested
+on the same cases."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any
 from ropebook.explain import RULES
 
 KEYS = [*RULES["ropeKeys"], *(how["key"] for how in (RULES["facts"] | RULES["tableFacts"]).values())]
-"""Every key that the reader knows by name."""
+"""Every configuration key that the reader recognises by name."""
 
 LLAMA = {
     "model_type": "llama",
@@ -74,7 +75,7 @@ SMOLLM3 = {
 
 
 def scaled(config: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """Return the configuration with this scaling."""
+    """Return a copy of the configuration with this scaling."""
     return config | {"rope_scaling": options}
 
 
@@ -244,8 +245,8 @@ SEEDS = [
 
 
 def mutated(random: Random) -> str:
-    """Return a published configuration with one to three random changes, as text; sometimes the text itself is
-    corrupted."""
+    """Return a published configuration with one to three random changes, as JSON text. Sometimes the text itself is
+    corrupted as well."""
     config = copy.deepcopy(random.choice(SEEDS))
     for _ in range(random.choice([1, 1, 2, 3])):
         _change(config, random)

@@ -1,4 +1,4 @@
-"""Reference values that transformers itself computes for a configuration, to compare with `ropebook.explain`."""
+"""Reference values for `ropebook.explain`, computed by transformers itself from the same configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ropebook.explain.language import finite
 
 @cache
 def rotary_class(model_type: str) -> type:
-    """Return the class that computes a model family's frequencies in transformers."""
+    """Return the transformers class that computes the frequencies of a model family."""
     config = CONFIG_MAPPING[model_type]
     module = importlib.import_module(config.__module__.replace(".configuration_", ".modeling_"))
     name = config.__name__.removesuffix("Config")
@@ -25,8 +25,8 @@ def rotary_class(model_type: str) -> type:
 
 
 def whole(given: Any) -> Any:
-    """Convert floats that are whole numbers to integers: JSON does not distinguish 4096 from 4096.0, but transformers
-    does."""
+    """Convert floats that are whole numbers to integers. In JSON, 4096 and 4096.0 are the same number, but transformers
+    treats them differently."""
     if isinstance(given, dict):
         return {key: whole(one) for key, one in given.items()}
     if isinstance(given, list):
@@ -35,7 +35,8 @@ def whole(given: Any) -> Any:
 
 
 def config_of(given: dict[str, Any]) -> Any:
-    """Return transformers' configuration object; a model type that the rules don't list is treated as Llama."""
+    """Return the model type and transformers' configuration object. A model type that the rules don't list is treated
+    as Llama."""
     part = next((given[name] for name in RULES["parts"] if isinstance(given.get(name), dict) and given[name]), given)
     kind = part.get("model_type") or given.get("model_type")
     kind = kind if kind in RULES["families"] else "llama"
@@ -46,11 +47,11 @@ def config_of(given: dict[str, Any]) -> Any:
 
 
 def theirs_of(given: dict[str, Any], table: Table) -> list[tuple[list[float], list[float]]]:
-    """Return pairs of our values and theirs: the frequencies for a short text and for one of the target length, and the
-    factors on the cosines."""
+    """Return pairs of our values and theirs: the frequencies for a short text, the factor on the cosines and, if the
+    frequencies depend on the length, those for a text of the target length."""
     kind, config = config_of(given)
     if not table.facts["known_family"] and table.facts["kind"] == "default":
-        # transformers has no code for this model, so we use its general function with a scaling that changes nothing
+        # transformers has no code for this model, so we call its general function with a scaling that changes nothing
         config.rope_parameters |= {"rope_type": "linear", "factor": 1.0}
         inv_freq, factor = ROPE_INIT_FUNCTIONS["linear"](config)
         return [(table.short, inv_freq.tolist()), ([table.on_cos], [factor])]

@@ -1,5 +1,5 @@
-"""Building blocks of the fresh mistakes: facts that say what is wrong, the worlds they need, a correct rotation and its
-parts."""
+"""Building blocks of the fresh mistakes: a record of what is wrong, conditions on the world, and a correct rotation
+with its parts."""
 
 import dataclasses
 
@@ -12,13 +12,14 @@ ALWAYS = ("small", "large")
 
 @dataclasses.dataclass(frozen=True)
 class Fresh:
-    """A mistake and the true diagnosis.
+    """A mistake, together with the correct diagnosis.
 
-    ``truth`` says in words what is wrong, and ``source`` where such a bug was reported. ``facts`` say which of q and k
-    is wrong, in which aspect and how. A diagnosis names the mistake if its text matches one of ``accept``
-    (case-insensitive regular expressions), unless it says nothing but ``refuse``. It counts as a mistake only in worlds
-    where ``when`` is true, and it is visible in the calls that ``seen`` lists: "small" and "large" positions within the
-    length, positions beyond it ("far"), or a single token ("one").
+    ``truth`` says in words what is wrong, and ``source`` names a report of such a bug. ``facts`` say which of q and k
+    is wrong, in which aspect and how. A diagnosis names the mistake if its text matches one of the case-insensitive
+    regular expressions in ``accept``, unless it says nothing beyond ``refuse``. The mistake counts only in worlds for
+    which ``when`` returns true. ``seen`` lists the kinds of calls in which it is visible: those with "small" or "large"
+    positions within the trained length, those with positions beyond that length ("far"), and those with a single token
+    ("one").
     """
 
     build: object
@@ -38,7 +39,8 @@ class Fresh:
 
 
 def collecting(found):
-    """Return a decorator that records each mistake in ``found``; each of its facts is "which, aspect, how"."""
+    """Return a decorator that records a mistake in ``found``. Each fact passed to it is a string of the form "which,
+    aspect, how"."""
 
     def fresh(*facts, accept, refuse, when=lambda world: True, seen=ALWAYS):
         table = tuple(dict(zip(("which", "aspect", "how"), fact.split(", ", 2), strict=True)) for fact in facts)
@@ -72,8 +74,8 @@ def several(world):
 
 
 def kept(world):
-    """Return the share of each frequency that the scaling keeps: 1 if it is unchanged, 0 if it is divided by the
-    factor."""
+    """Return how much of each frequency the scaling keeps: 1 for an unchanged frequency, 0 for one that is divided by
+    the factor."""
     ratio = world.frequencies / rope.inv_freq(world.rotary_dim, world.base)
     return (ratio - 1 / world.factor) / (1 - 1 / world.factor)
 
@@ -82,7 +84,7 @@ def kept(world):
 
 
 def places_of(q, k, positions):
-    """Return positions as float64, in a shape that broadcasts with (batch, heads, seq)."""
+    """Return the positions in float64, with a shape that broadcasts to (batch, heads, seq)."""
     if q.ndim != 4 or k.ndim != 4:
         raise ValueError(f"q and k must be (batch, heads, seq, dim), got {tuple(q.shape)} and {tuple(k.shape)}")
     if positions.ndim not in (1, 2) or positions.shape[-1] != q.shape[2] or k.shape[2] != q.shape[2]:
@@ -97,9 +99,10 @@ def turn(first, second, cos, sin):
 
 
 def rotated(x, angles, layout, length=1.0, start=0, turn=turn):
-    """Rotate as many entries of x, from ``start`` on, as there are angles for, and multiply them by ``length``.
+    """Rotate the entries of x from ``start`` on, as far as there are angles for them, and multiply these entries by
+    ``length``.
 
-    The other entries pass through.
+    All other entries are passed through.
     """
     stop = start + 2 * angles.shape[-1]
     both = turn(*rope.split(x[..., start:stop].double(), layout), angles.cos(), angles.sin())
@@ -108,7 +111,7 @@ def rotated(x, angles, layout, length=1.0, start=0, turn=turn):
 
 
 def by(one):
-    """Return a rotation f(q, k, positions) that applies ``one(x, places)`` to q and to k."""
+    """Return a rotation f(q, k, positions) that applies ``one(x, places)`` first to q, then to k."""
 
     def rotation(q, k, positions):
         places = places_of(q, k, positions)
@@ -133,5 +136,5 @@ def sound(world):
 
 
 def alone(x, places, world):
-    """Apply a correct rotation to x alone."""
+    """Apply the correct rotation to a single tensor x."""
     return rotated(x, places[..., None] * world.frequencies, world.layout, world.lengthened)

@@ -1,5 +1,5 @@
-"""Helpers shared by several test files: random tensors and seeds, the largest entry, public names, benchmarks as
-modules."""
+"""Helpers shared by several test files: random tensors and seeds, largest entries, public names, and benchmarks
+imported as modules."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    """Draw normally distributed random numbers: the same every time and for each ``dtype``, because they're drawn in
-    float64."""
+    """Draw normally distributed random numbers. They are drawn in float64 with a fixed seed, so they are the same in
+    every run and, up to rounding, for every ``dtype``."""
     return torch.randn(shape, generator=seeded(seed), dtype=torch.float64).to(dtype)
 
 
 def benchmark(name: str) -> ModuleType:
-    """Import a script from benchmarks/ as a separate module; the change it makes to ``sys.path`` is undone."""
+    """Import a script from benchmarks/ as a separate module, and undo the changes that it makes to ``sys.path``."""
     path = Path(__file__).resolve().parent.parent / "benchmarks" / f"{name}.py"
     before = list(sys.path)
     spec = importlib.util.spec_from_file_location(f"{name}_script", path)
@@ -38,13 +38,13 @@ def benchmark(name: str) -> ModuleType:
 
 
 def largest(tensor: torch.Tensor) -> float:
-    """Return the largest absolute value among the entries."""
+    """Return the largest absolute value of any entry."""
     return tensor.abs().max().item()
 
 
 def public(module: ModuleType) -> set[str]:
-    """Return the public functions and classes of a module: those in its ``__all__``, or otherwise those that it
-    defines."""
+    """Return the names of a module's public functions and classes: those listed in ``__all__`` or, if there is no
+    ``__all__``, those that the module defines."""
     if hasattr(module, "__all__"):
         names = set(module.__all__)
     else:
@@ -57,7 +57,7 @@ def is_code(value: object) -> bool:
 
 
 class LargestTensor(TorchDispatchMode):
-    """Records the size of the largest tensor that an operation returned in ``numel``."""
+    """Dispatch mode that records, in ``numel``, the size of the largest tensor that any operation returned."""
 
     numel = 0
 
@@ -69,7 +69,7 @@ class LargestTensor(TorchDispatchMode):
 
 
 def library(root: Path, files: dict[str, bytes]) -> Path:
-    """Write these files into a folder."""
+    """Write these files into the folder ``root``."""
     for name, content in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Small models, texts and slow reference computations for testing models that read texts."""
+"""Small models, sample texts and slow reference computations for testing language models."""
 
 import hashlib
 import math
@@ -18,7 +18,7 @@ L = 16
 
 
 def tiny(scheme="rope-10000", length=L, **sizes):
-    """Build an untrained model whose positions matter all the same, because its attention is sharp."""
+    """Build an untrained model. Its attention is made so sharp that positions matter all the same."""
     model = LanguageModel(scheme, length, **{**TINY, **sizes}, dtype=torch.float64).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -33,7 +33,7 @@ def random_windows(files, length, seed=0):
 
 @torch.no_grad()
 def decoded(model, tokens):
-    """Compute the logits one token at a time, with a cache for each layer: (seq, 256)."""
+    """Compute the logits one token at a time, with a key/value cache for each layer. They have shape (seq, 256)."""
     caches = [KVCache(len(tokens)) for _ in model.layers]
     return torch.cat([model(tokens[None, t : t + 1], caches=caches)[0] for t in range(len(tokens))])
 
@@ -43,7 +43,7 @@ def bits_from(logits, window):
 
 
 def slow_method(model, method, options, keep=None):
-    """Build the model with `ExtendedAttention` substituted explicitly, layer by layer."""
+    """Build a copy of the model, explicitly replacing the attention of each layer by `ExtendedAttention`."""
     copied = tiny(model.scheme, n_layers=len(model.layers))
     copied.load_state_dict(model.state_dict())
     for layer in copied.layers:
@@ -66,7 +66,7 @@ METHOD_OPTIONS = {
 
 
 class Text(NamedTuple):
-    """A text to train on."""
+    """A training text."""
 
     train: np.ndarray
     sha256: str
@@ -78,7 +78,7 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class Windows(Run):
-    """A run that trains on windows cut from random positions in the text."""
+    """A training run whose windows are cut from the text at random positions."""
 
     def batch(self, corpus, step):
         draws = np.random.default_rng([self.seed, step])

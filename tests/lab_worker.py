@@ -1,7 +1,7 @@
-"""Train a tiny model in its own process, for test_lab_training: as one of several under torchrun, or until it is
-killed.
+"""Train a tiny model in its own process, for test_lab_training. It runs either as one of several processes under
+torchrun, or alone until it kills itself.
 
-Its arguments are the text's file, the checkpoint's folder, the run as JSON, a dtype, and when to die: "never",
+The arguments are the path of the text, the checkpoint folder, the run as JSON, a dtype, and when to die: "never",
 "between" (after step 8, when the last checkpoint is from step 6) or "saving" (half-way through writing the checkpoint
 of step 6).
 """

@@ -1,4 +1,4 @@
-"""Synthetic numbers for the second experiment, built so that the correct verdicts are known."""
+"""Synthetic numbers for the second experiment, constructed with known correct verdicts."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ NAMES += [f"{name}/{s}/tuned" for name in extensions.TUNED for s in extensions.F
 
 
 def cell(draws, files, within=2.0, beyond=5.0, seed_spread=0.0, share=0.9, last=2.0):
-    """Return numbers for one cell, each the sum of a file's cost, the band's mean, the seed's contribution and a little
-    noise."""
+    """Return the numbers of one cell. Each is the sum of the file's own cost, the band's mean, the seed's contribution
+    and a little noise."""
     shift = seed_spread * draws.normal()
 
     def bits(size, beyond):
@@ -47,11 +47,11 @@ def cell(draws, files, within=2.0, beyond=5.0, seed_spread=0.0, share=0.9, last=
 
 
 ABLE = {*SCHEMES, "rope-10000-3200"}
-"""Schemes whose records may be compared: here all."""
+"""The schemes whose record scores may be compared (here, all of them)."""
 
 
 def world(seed=0, **options):
-    """Return all cells. By default all methods and schemes are alike, and all of them break beyond L."""
+    """Return all cells. By default, all methods and schemes have the same means, and all of them break beyond L."""
     draws = np.random.default_rng(seed)
     files = draws.normal(scale=0.7, size=FILES)
     names = [f"{scheme}-{seed}" for scheme in SCHEMES for seed in trials.SEEDS]
@@ -61,7 +61,8 @@ def world(seed=0, **options):
 
 
 def change(numbers, names, **options):
-    """Regenerate the cells whose id begins with one of ``names``, for the same files but with other means."""
+    """Return a copy of ``numbers`` in which the cells whose id begins with one of ``names`` are regenerated, for the
+    same files but with other means."""
     draws = np.random.default_rng(99)
     files = np.random.default_rng(0).normal(scale=0.7, size=FILES)
     return {
@@ -70,7 +71,7 @@ def change(numbers, names, **options):
 
 
 def ending(numbers):
-    """Add the gaps to the cells of the learned scheme, in place: the scheme has no vectors beyond L."""
+    """Remove, in place, the numbers beyond L from the cells of the learned scheme, because it has no vectors there."""
     for seed in trials.SEEDS:
         told = numbers[f"learned-{seed}"]["numbers"]
         for text in ("python", "language"):

@@ -1,5 +1,5 @@
-"""Checks for pages that refer to other pages (questions, corrections, …): links can be resolved, and numbers come from
-cells."""
+"""Checks for pages that refer to other pages (questions, corrections, …): every link must resolve, and every number
+must come from a cell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prose(name: str) -> str:
 
 
 def slug(section: str) -> str:
-    """Return the anchor that belongs to a section heading.
+    """Return the anchor of a section, given its text, which begins with the heading.
 
     >>> slug("Which base?\\nNone.")
     'which-base'
@@ -41,7 +41,7 @@ def slug(section: str) -> str:
 
 @cache
 def headings(name: str) -> set[str]:
-    """Return the anchors of a page's headings, as MyST creates them."""
+    """Return the anchors that MyST creates for a page's headings."""
     found: set[str] = set()
     tokens = MARKDOWN.parse(prose(name))
     for opening, inline in pairwise(tokens):
@@ -56,7 +56,7 @@ def headings(name: str) -> set[str]:
 
 @cache
 def labels() -> set[str]:
-    """Return the labels of equations and of all other labelled elements."""
+    """Return the labels of all labelled elements of the book, equations included."""
     pages = "\n".join(text(path.name) for path in BOOK.glob("*.md"))
     return {
         name for pattern in (r"^:(?:label|name): (\S+)", r"^\(([\w-]+)\)=") for name in re.findall(pattern, pages, re.M)
@@ -65,14 +65,16 @@ def labels() -> set[str]:
 
 @cache
 def glued(name: str) -> set[str]:
-    """Return the names under which the page's cells glue numbers. A computed part of a name is replaced by `*`."""
+    """Return the names that the page's cells pass to `glue`. Where part of a name is computed, that part is replaced by
+    `*`."""
     calls = [_call(part) for part in text(name).split("glue(")[1:]]
     names = {key for call in calls for key in re.findall(r"(?<![\w.=])(\w+)=(?!=)", call)}
     return names | {re.sub(r"\{[^}]*\}", "*", key) for call in calls for key in re.findall(r'f?"([^"]+)":', call)}
 
 
 def _call(rest: str) -> str:
-    """Return the text between an opening bracket and the matching closing bracket."""
+    """Return the arguments of a call: the text up to the bracket that closes it. The opening bracket has already been
+    removed."""
     depth = 1
     for place, letter in enumerate(rest):
         depth += (letter == "(") - (letter == ")")
@@ -91,7 +93,7 @@ def has_glue(name: str, key: str) -> bool:
 
 
 def lands(target: str, name: str) -> bool:
-    """Return whether a link on the page can be resolved; links to other sites aren't checked."""
+    """Return whether a link on the page can be resolved. Links to other sites aren't checked."""
     if target.startswith(("https://", "http://")):
         return True
     page, _, anchor = target.partition("#")
@@ -111,13 +113,14 @@ def lost(name: str) -> list[str]:
         if role.startswith("glue"):
             page, _, key = content.rpartition("::")
             key, _, form = key.partition(":")
-            # a number from another page needs a format
+            # A number from another page needs a format.
             wrong += [content] * (not has_glue(page or name, key) or bool(page and not form))
     return wrong
 
 
 def typed_numbers(passage: str) -> list[str]:
-    """Return the numbers typed into the text itself, outside code, formulas, links and names of types and models."""
+    """Return the numbers that are typed into a passage by hand. Numbers in code, formulas, links and the names of types
+    and models don't count."""
     passage = ROLE.sub("", passage)
     passage = re.sub(
         r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|^#.*$|\bb?float\d+|[A-Z][\w-]* ?\d(?:\.\d)?\b|-V\d", "", passage, flags=re.M

@@ -1,4 +1,4 @@
-"""Helpers shared by the tests of the context extension methods. The registry has an example of each method."""
+"""Helpers shared by the tests of the context extension methods. The examples come from the registry of methods."""
 
 import logging
 import types
@@ -22,7 +22,7 @@ optional = st.one_of(st.none(), st.floats(0.1, 2))
 
 
 def theirs(rope_type, dim, base, max_length=4096, seq_len=None, **parameters):
-    """Return transformers' own (inv_freq, attention_factor)."""
+    """Return (inv_freq, attention_factor) as computed by transformers."""
     config = types.SimpleNamespace(
         rope_parameters={"rope_type": rope_type, "rope_theta": base} | parameters,
         head_dim=dim,
@@ -75,13 +75,14 @@ def tiny_llama(rope_type, seed=0):
 
 
 def turn(x, angles):
-    """Rotate pair by pair (interleaved) in plain complex numbers; x is (d,), the angles are (d/2,)."""
+    """Rotate a vector pair by pair (interleaved), with plain complex numbers. ``x`` is (d,), and the angles are
+    (d/2,)."""
     z = torch.view_as_complex(x.reshape(-1, 2)) * torch.exp(1j * angles)
     return torch.view_as_real(z).flatten()
 
 
 def decode(layer, x, prefill):
-    """Return the output for the last token, when the first ``prefill`` tokens are read at once and the others one at a
+    """Return the output for the last token after reading the first ``prefill`` tokens at once and the others one at a
     time."""
     cache = KVCache(x.shape[1])
     steps = [x[:, :prefill], *x[:, prefill:].split(1, dim=1)]

@@ -1,8 +1,9 @@
 """Helpers shared by the tests of `ropebook.rotary_attention`: random layers, transformers' Llama, and a reference
 implementation with loops.
 
-Tolerances are absolute or relative to the largest magnitude, as each test says. transformers computes its norms and
-angles in float32 whatever the model's dtype; `in_float64` replaces both, so that everything can be compared in float64.
+Each test says whether its tolerance is absolute or relative to the largest magnitude. transformers computes norms and
+angles in float32, whatever the model's dtype is. `in_float64` replaces both, which makes it possible to compare
+everything in float64.
 """
 
 import math
@@ -25,14 +26,14 @@ CLOSE = {torch.float64: 2e-14, torch.float32: 1e-5}
 
 
 def error(ours, theirs):
-    """Return the largest difference, relative to the largest magnitude of ``theirs``."""
+    """Return the largest difference, relative to the largest magnitude in ``theirs``."""
     assert ours.shape == theirs.shape
     assert not ours.isnan().any()
     return ((ours.double() - theirs.double()).abs().max() / theirs.double().abs().max()).item()
 
 
 def spread(module, seed=0, size=1.0):
-    """Fill weights, biases and norms with random numbers large enough to make attention sharp."""
+    """Fill weights, biases and norms with random numbers that are large enough to make the attention sharp."""
     for i, (name, p) in enumerate(module.named_parameters()):
         noise = draw(*p.shape, seed=seed + i, dtype=p.dtype, device=p.device)
         p.data.copy_(1 + 0.3 * noise if "norm" in name else size * noise / math.sqrt(p.shape[-1]))
@@ -45,7 +46,7 @@ def make(kv_heads=2, *, seed=0, dtype=torch.float64, dim=DIM, heads=HEADS, kind=
 
 
 def by_hand(layer, x, positions, base=10000.0):
-    """Compute causal attention with loops over heads and pairs of tokens; the rotation is interleaved, in complex
+    """Compute causal attention with loops over heads and pairs of tokens. The rotation is interleaved and uses complex
     numbers."""
     batch, seq_len, _ = x.shape
     d, group = layer.head_dim, layer.n_heads // layer.n_kv_heads
@@ -68,7 +69,7 @@ def by_hand(layer, x, positions, base=10000.0):
 
 
 def llama(kv_heads=2, dtype=torch.float64, head_dim=None, base=10000.0, **options):
-    """Return transformers' config of a tiny Llama without special tokens, so that generation never stops early."""
+    """Return a transformers config for a tiny Llama. It has no special tokens, so generation never stops early."""
     sizes = {"hidden_size": DIM, "intermediate_size": 40, "num_hidden_layers": 2, "vocab_size": 61}
     tokens = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
     rope = {"rope_parameters": {"rope_type": "default", "rope_theta": base}}
@@ -82,7 +83,7 @@ def llama(kv_heads=2, dtype=torch.float64, head_dim=None, base=10000.0, **option
 
 
 class Float64Tables(nn.Module):
-    """transformers' half-split tables, but with float64 angles."""
+    """Replacement for transformers' half-split tables, with float64 angles."""
 
     def __init__(self, config):
         super().__init__()
@@ -126,7 +127,7 @@ def theirs_of(case, dtype=torch.float32, seed=0):
 
 
 def in_float64(model):
-    """Replace transformers' norms and angles, which stay float32 even in a float64 model, by exact ones."""
+    """Replace the norms and angles of transformers, which stay in float32 even in a float64 model, by exact ones."""
     config = model.config
     model.model.rotary_emb = Float64Tables(config)
     for parent in [model.model, *model.model.layers]:

@@ -1,4 +1,4 @@
-"""Reference rotations, and Hypothesis strategies for testing the forms."""
+"""Reference rotations, and Hypothesis strategies for testing the different forms of the rotation."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,8 @@ def tables(positions, dim, base=10000.0, dtype=torch.float64):
 
 
 def exact(x, positions, layout, base=10000.0):
-    """Compute z e^{imθ} in complex float64, pair by pair; x is (B, H, T, d), positions are (T,) or (B, T)."""
+    """Rotate every pair as z e^{imθ}, in double-precision complex numbers. ``x`` is (B, H, T, d), and positions are
+    (T,) or (B, T)."""
     x = x.double()
     dim = x.shape[-1]
     x1, x2 = (x[..., 0::2], x[..., 1::2]) if layout == "interleaved" else (x[..., : dim // 2], x[..., dim // 2 :])
@@ -41,8 +42,8 @@ def exact(x, positions, layout, base=10000.0):
 
 
 def from_onnx(rotate: Callable, layout: str) -> float:
-    """Return the largest difference between rotate(x, positions, layout=…) and ONNX's operator, which rounds to
-    float32."""
+    """Return the largest difference between rotate(x, positions, layout=…) and the ONNX operator, whose results are
+    rounded to float32."""
     x, places = random(2, 3, 50, 16, dtype=torch.float32), torch.arange(1000, 1050)
     angles = sinusoidal.angles(places, 16)
     cos, sin = (table.float().expand(2, -1, -1) for table in (angles.cos(), angles.sin()))
@@ -53,7 +54,7 @@ def from_onnx(rotate: Callable, layout: str) -> float:
 def from_transformers(rotate: Callable, layout: str) -> float:
     """Return the largest difference between rotate(x, positions, layout=…) and the rotation of Llama or GPT-J.
 
-    The axes of GPT-J's rotation are batch, seq and heads.
+    GPT-J's rotation expects its axes in the order batch, seq, heads.
     """
     x, places = random(2, 3, 50, 16), torch.arange(1000, 1050)
     angles = sinusoidal.angles(places, 16)[None]
@@ -66,7 +67,8 @@ def from_transformers(rotate: Callable, layout: str) -> float:
 
 
 def largest_allocation(function):
-    """Return the largest number of new entries that a single operation allocated while the function ran."""
+    """Return the number of entries in the largest new tensor that any single operation allocated while the function
+    ran."""
 
     class Watch(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

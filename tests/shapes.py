@@ -1,7 +1,8 @@
-"""Check the shapes in signatures at every call during the tests: `install` makes later imports of `ropebook` do so.
+"""Check at every call during the tests that shapes match the signatures. `install` adds these checks to later imports
+of `ropebook`.
 
-A function must return what its signature says. An argument that doesn't fit the signature must be refused with the
-function's own error; if the function accepts it anyway, the call fails here.
+A function's result must match its signature. An argument that doesn't match must make the function raise its own error;
+if the function accepts the argument anyway, the call fails here.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ WORDS = "ropebook.shapes"
 
 
 class ShapeError(AssertionError):
-    """A call received or returned something that its signature does not allow."""
+    """A call received or returned a value that its signature does not allow."""
 
 
 def checked(function: Callable) -> Callable:
-    """Return the function with every call checked, except inside ``torch.compile``."""
+    """Return a version of the function that checks every call, except inside ``torch.compile``."""
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -62,13 +63,13 @@ def _signature(function: Callable) -> inspect.Signature:
 
 @functools.cache
 def _hints(function: Callable) -> dict[str, object]:
-    """Return the annotations that declare a shape."""
+    """Return a function's annotations that declare a shape."""
     found = {}
     for name, text in function.__annotations__.items():
         try:
             hint = eval(text, function.__globals__) if isinstance(text, str) else text
         except NameError:
-            # this name exists for type checkers only
+            # this name exists only for type checkers
             continue
         if says_a_shape(hint):
             found[name] = hint
@@ -80,7 +81,7 @@ def says_a_shape(hint: object) -> bool:
 
 
 def fits(value: object, hint: object) -> bool:
-    """Return whether a value fits an annotation, as far as shapes are concerned."""
+    """Return whether a value has the shape that an annotation declares."""
     parts = typing.get_args(hint)
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         return any(fits(value, part) for part in parts)
@@ -98,10 +99,10 @@ def told(value: object) -> str:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Decorates every function of the file with `checked`."""
+    """Loader that decorates every function of a file with `checked`."""
 
     def get_code(self, fullname: str) -> types.CodeType:
-        # neither read from the cache nor written to it, because other imports use the file unchecked
+        # This bypasses the bytecode cache, because other imports use the same file without checks.
         path = self.get_filename(fullname)
         tree = ast.parse(self.get_data(path), path)
         for node in ast.walk(tree):
@@ -115,7 +116,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules of ropebook whose signatures declare shapes."""
+    """Finder for those modules of ropebook whose signatures declare shapes."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
         if not name.startswith("ropebook."):
@@ -130,6 +131,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """Check all later imports from ropebook. Without jaxtyping, as on a GPU machine, nothing is checked."""
+    """Add checks to everything that is imported from ropebook from now on. Without jaxtyping, for example on a GPU
+    machine, nothing is checked."""
     if importlib.util.find_spec("jaxtyping"):
         sys.meta_path.insert(0, _Finder())

@@ -1,6 +1,8 @@
-"""Why each step's right answer is right, in the figure's own numbers: JavaScript that must hold, by page, figure and
-number of the step. `a` is what the figure computes where the step begins, `b` where "just show me" leads, and
-`at(text)` where it begins but for these dials. What the small model reads is tested by itself, as it runs beside them.
+"""Reasons why each step's right answer is right. A reason is a JavaScript condition on the figure's numbers, which must
+be true. The keys are the page, the figure and the step number. `a` is the data that the figure computes at the start of
+the step, and `b` the data at the settings that "just show me" leads to. `at(text)` is the data at the start of the step
+with the dials in `text` changed. The small model's results are tested separately, because the model runs outside the
+figure's own script.
 """
 
 from __future__ import annotations

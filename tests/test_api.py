@@ -1,4 +1,5 @@
-"""Tests of the package reference: each import line works and imports what is described below it, module by module."""
+"""Tests of the package reference. Each import line must work and import what is described below it, module by
+module."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ DESCRIBED = re.compile(r"^\.\. auto(?:class|function):: (ropebook\.\w+)\.(\w+)$"
 
 
 def parts() -> list[tuple[str, str]]:
-    """Return each import line with the text that follows it."""
+    """Return each import line together with the text that follows it."""
     blocks = re.split(r"```python\n(.*?)```\n", PAGE, flags=re.S)
     return list(zip(blocks[1::2], blocks[2::2], strict=True))
 

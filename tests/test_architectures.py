@@ -1,5 +1,5 @@
-"""Tests that the list of architectures is complete, belongs to the installed transformers, and still holds for a
-sample."""
+"""Test that the list of architectures is complete, matches the installed version of transformers, and is still correct
+for a sample of models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ropebook import results
 
 MEASURED = results.load("architectures")
 ROWS = {row["config"]: row for row in MEASURED["rows"]}
-# one model that is quick to build for each verdict and each reason
+# for each verdict and each reason, one model that is quick to build
 SAMPLE = [
     "Llama",
     "SmolLM3",

@@ -1,5 +1,5 @@
-"""Tests of benchmarks/asking.py, from weights to the file that the page reads, with two tiny rotary models and one
-without rotation."""
+"""Tests of benchmarks/asking.py, from the weights to the file that the page reads. They use two tiny rotary models and
+one model without rotation."""
 
 import json
 import sys
@@ -95,7 +95,7 @@ def test_from_weights_to_what_the_page_reads(module, script, capsys):
     run("attack")
     capsys.readouterr()
     for words in ("cells", "map", "attack"):
-        run(words)  # everything has been done already
+        run(words)  # the results already exist, so nothing is measured or printed
     assert capsys.readouterr().out == ""
 
     run("gather")

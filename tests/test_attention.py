@@ -1,4 +1,5 @@
-"""Tests that attention agrees with explicit loops and with torch's own function, and ignores order."""
+"""Test that attention agrees with explicit loops and with torch's own function, and doesn't depend on the order of the
+keys."""
 
 import math
 
@@ -24,7 +25,7 @@ def test_equals_the_definition_by_hand(causal, scale):
 
 
 def test_three_words_with_exact_weights():
-    # scores 0, ln 2 and ln 5: weights 1/8, 2/8 and 5/8
+    # the scores are 0, ln 2 and ln 5, so the weights are 1/8, 2/8 and 5/8
     k = torch.tensor([[0.0], [math.log(2)], [math.log(5)]], dtype=torch.float64)
     q = torch.ones(1, 1, dtype=torch.float64)
     v = torch.tensor([[8.0, 0.0], [16.0, 80.0], [0.0, 8.0]], dtype=torch.float64)
@@ -54,13 +55,13 @@ def test_equals_torchs_function_forward_and_backward(device, dtype, kv_heads, ca
     mask = options.pop("mask", None)
     if mask == "boolean":
         mask = draw(2, 1, 5, 5, seed=4, device=device, dtype=torch.float32) < 0.5
-        mask[..., 0] = True  # fully masked rows have their own test
+        mask[..., 0] = True  # a separate test covers fully masked rows
     elif mask == "float":
         mask = draw(6, 5, 5, seed=4, **kept)
         mask[0, 1, 2] = -INF
 
     def theirs(q, k, v):
-        if kv_heads < 6 and device.type != "cpu":  # not every kernel supports groups
+        if kv_heads < 6 and device.type != "cpu":  # not every kernel supports grouped heads
             k, v = (x[:, torch.arange(6) // (6 // kv_heads)] for x in (k, v))
         return F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=k.shape[1] < 6, **options)
 
@@ -80,8 +81,8 @@ def test_heads_are_shared_without_a_batch_too():
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_half_types_lose_only_the_last_rounding(device, dtype):
-    # The scores are in the hundreds: rounding one to bfloat16 would shift it by one, and change its weight by a factor
-    # of e.
+    # The scores are in the hundreds. Rounding one of them to bfloat16 would shift it by one and change its weight by a
+    # factor of e.
     q, k, v = (draw(4, 16, 64, seed=s, dtype=dtype, device=device) * (8 if s else 1) for s in (1, 2, 0))
     out = A.scaled_dot_product_attention(q, k, v)
     exact = A.scaled_dot_product_attention(*(x.cpu().double() for x in (q, k, v)))
@@ -100,7 +101,7 @@ def test_weights_are_at_least_float32(device, dtype):
 
 
 def test_float16_scores_do_not_overflow():
-    x = torch.full((2, 64), 60.0, dtype=torch.float16)  # q·k = 230400 exceeds float16's largest number, 65504
+    x = torch.full((2, 64), 60.0, dtype=torch.float16)  # q·k = 230400 is larger than 65504, the largest float16 number
     assert_close(A.scaled_dot_product_attention(x, x, x), x, 0)
 
 
@@ -172,6 +173,6 @@ def test_what_a_causal_output_depends_on(seed, t):
     earlier[:t] = x[:t].flip(0)
     later[t + 1 :] += 1
     swapped[[0, t + 1]] = x[[t + 1, 0]]
-    assert (causal_output(earlier) - out).abs().max() < 1e-13  # the order of earlier words doesn't matter …
-    assert (causal_output(later) - out).abs().max() < 1e-13  # … nor do later words …
-    assert (causal_output(swapped) - out).abs().max() > 1e-9  # … but it matters which words come before
+    assert (causal_output(earlier) - out).abs().max() < 1e-13  # the order of earlier words has no effect …
+    assert (causal_output(later) - out).abs().max() < 1e-13  # … and neither do later words …
+    assert (causal_output(swapped) - out).abs().max() > 1e-9  # … but swapping an earlier word with a later one does

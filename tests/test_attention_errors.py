@@ -1,4 +1,4 @@
-"""Tests that every function of the package refuses invalid input with an error that names the argument."""
+"""Test that every function of the package refuses invalid input with an error that names the argument."""
 
 import math
 import re
@@ -14,7 +14,7 @@ X = torch.zeros(2, 4, 5, 8)
 LAYER = A.MultiHeadAttention(8, 2)
 MHA = nn.MultiheadAttention
 BAD = [
-    # each case: call, error, message
+    # each case consists of a call, the error's type, and its message
     (lambda: A.attention_weights([1.0], X), TypeError, "q must be a floating-point tensor, got list"),
     (lambda: A.attention_weights(X.int(), X), TypeError, "q must be a floating-point tensor, got dtype torch.int32"),
     (lambda: A.attention_weights(X, None), TypeError, "k must be a floating-point tensor, got NoneType"),
@@ -256,5 +256,6 @@ def test_a_generator_on_another_device_is_refused(device):
 
 def test_every_public_function_has_bad_input_above():
     tested = {name for call, _, _ in BAD for name in call.__code__.co_names}
-    # the records that attention_cost and rows_of return, and a counter of what any function keeps in memory
+    # the first two are records returned by attention_cost and rows_of; the third counts the memory that any function
+    # keeps
     assert public(A) - tested == {"AttentionCost", "Rows", "kept_bytes"}

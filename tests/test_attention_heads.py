@@ -1,4 +1,5 @@
-"""Tests of the heads, of their cost as torch counts it, and of the whole layer compared with torch's."""
+"""Tests of the heads and of their cost, compared with torch's counts. The whole layer is compared with torch's
+layer."""
 
 import dataclasses
 import math
@@ -83,7 +84,7 @@ def test_repeated_heads_stand_side_by_side():
 
 
 def torch_layer(dim, heads, bias, device, dtype, **options):
-    """Return torch's layer with random biases: left at zero, they would hide an error in copying them."""
+    """Return torch's layer with random biases. If the biases were zero, an error in copying them would go unnoticed."""
     layer = nn.MultiheadAttention(dim, heads, bias=bias, batch_first=True, device=device, dtype=dtype, **options)
     with torch.no_grad():
         for i, parameter in enumerate(layer.parameters()):
@@ -164,7 +165,7 @@ def test_the_fused_layer_gives_the_same(device, dtype, kv_heads, case):
     masks = {
         "boolean": A.padding_mask([6, 2], 6, device=device),
         "float": draw(4, 6, 6, dtype=dtype, device=device),
-        "nothing": A.padding_mask([6, 0], 6, device=device),  # queries of the second sequence have no key at all
+        "nothing": A.padding_mask([6, 0], 6, device=device),  # queries of the second sequence can't attend to any key
     }
     options = {"mask": masks.get(case.split()[0]), "is_causal": "causal" in case}
     units = LAYER_UNITS[dtype]
@@ -173,7 +174,7 @@ def test_the_fused_layer_gives_the_same(device, dtype, kv_heads, case):
     assert_close(fused_out, out, units)
     assert_close(fused_dx, dx, units)
     for name, grad in grads.items():
-        # this gradient is zero up to rounding, because a constant in every key shifts all scores equally
+        # this gradient is zero up to rounding, because adding a constant to every key shifts all scores equally
         if name != "k_proj.bias":
             assert_close(fused_grads[name], grad, units)
 

@@ -1,4 +1,4 @@
-"""Tests of masks: causal masks, padding, fully masked rows, and large negative numbers used instead of −∞."""
+"""Tests of masks: causal masks, padding, fully masked rows, and masks with large negative numbers instead of −∞."""
 
 import math
 import re
@@ -103,7 +103,7 @@ def test_a_row_masked_whole_gives_zeros_and_no_gradient(device, dtype, kind):
     assert (dv[..., 2, :] == 0).all()
     assert A.attention_weights(x, x, mask, is_causal=is_causal)[0, 0, 0].tolist() == [0, 0, 0]
     for got, expected in zip((out, dq, dk, dv), torchs, strict=True):
-        assert_close(got, expected)  # torch also returns zeros
+        assert_close(got, expected)  # torch returns zeros as well
 
 
 FILLS = {"-inf": -INF, "-1e9": -1e9, "-e^9": -math.exp(9)}
@@ -116,7 +116,7 @@ FILLS = {"-inf": -INF, "-1e9": -1e9, "-e^9": -math.exp(9)}
         (dtype, fill)
         for dtype in (torch.float32, *HALVES)
         for fill in FILLS
-        if (dtype, fill) != (torch.float16, "-1e9")  # float16 has no −1e9; see the test below
+        if (dtype, fill) != (torch.float16, "-1e9")  # float16 can't represent −1e9; the next test covers that case
     ],
     ids=str,
 )
@@ -139,7 +139,7 @@ def test_minus_1e9_overflows_float16():
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
             A.masked_scores(scores, mask, fill)
     assert A.masked_scores(scores, mask, -65504.0).tolist() == [0, -65504]
-    # here float16 represents only every fourth integer
+    # in this range, float16 represents only every fourth integer
     assert A.masked_scores(scores, mask, -math.exp(9))[1].item() == -8104
 
 
@@ -154,10 +154,10 @@ def test_what_a_row_masked_whole_becomes(device, dtype):
 
     assert weights(-INF, "replace").isnan().all()
     assert weights(-INF, "add").isnan().all()
-    # a fill value that replaces every score makes all keys equal, masked or not
+    # replacing every score by the same fill value makes all keys equal, whether or not they are masked
     assert torch.equal(weights(-math.exp(9), "replace"), uniform)
     if dtype == torch.float32:
-        # adding −e⁹ to every score of the row preserves their differences, so it is as if there were no mask at all
+        # adding −e⁹ to every score in the row preserves the differences between them, so the mask has no effect at all
         assert distance(weights(-math.exp(9), "add"), scores.softmax(-1)) < 1e4
     else:
         assert not torch.equal(weights(-math.exp(9), "add"), scores.softmax(-1))
@@ -169,7 +169,7 @@ def test_what_a_row_masked_whole_becomes(device, dtype):
 def test_minus_e_to_the_9_is_not_far_enough_below_every_score():
     scores, mask = torch.tensor([-9000.0, 0.0]), torch.tensor([True, False])
     assert math.isclose(-math.exp(9), -8103.0839, abs_tol=1e-4)
-    # the masked key gets the total weight
+    # the masked key gets all the weight
     assert A.masked_scores(scores, mask, -math.exp(9)).softmax(-1).tolist() == [0, 1]
     assert A.masked_scores(scores, mask, -1e9).softmax(-1).tolist() == [1, 0]
     assert A.masked_scores(scores, mask, -INF).softmax(-1).tolist() == [1, 0]

@@ -1,4 +1,4 @@
-"""Tests of the chapter's figures: each is displayed once, shows the given data, and has alternative text."""
+"""Test that each figure in the chapter is displayed once, shows the given data, and has alternative text."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from ropebook.attention import Rows, causal_mask, pictures
 
 @pytest.fixture
 def shown(monkeypatch):
-    """Return what was displayed, as (figure, alternative text, caption)."""
+    """Return what was displayed, as tuples (figure, alternative text, caption)."""
     found = []
     monkeypatch.setattr(pictures, "display_figure", lambda *arguments: found.append(arguments))
     return found

@@ -1,4 +1,5 @@
-"""Tests of the effect of the scale 1/√d: variances, and how much the weights change with a dot product."""
+"""Tests of the effect of the scale 1/√d on the variance of the scores, and on how much the weights change when a dot
+product changes."""
 
 import itertools
 import math
@@ -31,7 +32,8 @@ def test_the_variance_is_that_of_the_products_drawn():
     assert isinstance(measured, float)
     assert math.isclose(measured, expected, rel_tol=1e-12)
     torch.manual_seed(5)
-    assert math.isclose(A.score_variance(3, 50), expected, rel_tol=1e-12)  # the global generator with the same seed
+    # here the global generator is used, with the same seed
+    assert math.isclose(A.score_variance(3, 50), expected, rel_tol=1e-12)
     default, stated = (A.score_variance(3, *n, generator=torch.Generator().manual_seed(5)) for n in ([], [10_000]))
     assert default == stated
 
@@ -47,13 +49,14 @@ def test_the_scale_keeps_the_scores_at_variance_one():
     dim, keys = 512, 16
     q, k = draw(200, dim, seed=1), draw(keys, dim, seed=2)
     with_scale, without = A.attention_weights(q, k), A.attention_weights(q, k, scale=1.0)
-    assert 0.8 < with_scale.log().var(-1).mean() < 1.2  # log-softmax only shifts each row
+    # the logarithm of softmax is the scores, except that each row is shifted by a constant
+    assert 0.8 < with_scale.log().var(-1).mean() < 1.2
     assert 0.8 < without.clamp(min=1e-300).log().var(-1).mean() / dim < 1.2
 
 
 @pytest.mark.parametrize("dim", [1, 2, 8])
 def test_score_rows_have_the_moments_of_dot_products(dim):
-    # sums of d products x·y have E s² = d and E s⁴ = 3d(d + 2); for two keys and one query, E s²t² = d(d + 2)
+    # For sums of d products x·y, E s² = d and E s⁴ = 3d(d + 2). For two keys and one query, E s²t² = d(d + 2).
     s, t = A.score_rows(dim, 2, 400_000, torch.Generator().manual_seed(0)).T
     expected = ((s * s, dim), (t**4, 3 * dim * (dim + 2)), ((s * t) ** 2, dim * (dim + 2)), (s, 0), (s * t, 0))
     for moment, value in expected:
@@ -67,9 +70,10 @@ def test_score_rows_come_from_the_generator():
     assert A.score_rows(4, 3).shape == (1000, 3)
 
 
-# Medians over 2000 rows of Gaussian scores, computed by another program: keys, dimension, median without the scale,
-# median with it. With the scale, that program differentiated with respect to the scaled scores. We need the derivative
-# with respect to the dot products, so the test divides its result by √d.
+# Medians over 2000 rows of Gaussian scores, computed by another program. Each entry gives the number of keys, the
+# dimension, the median without the scale, and the median with it. For the last of these, that program differentiated
+# with respect to the scaled scores. We need the derivative with respect to the dot products, so the test divides this
+# median by √d.
 MEDIANS = [(16, 64, 0.11, 0.30), (64, 64, 0.195, 0.179), (256, 64, 0.27, 0.097), (1024, 64, 0.28, 0.050)]
 MEDIANS += [(1024, 128, 0.18, 0.050), (4096, 512, 0.031, 0.026)]
 
@@ -77,8 +81,8 @@ MEDIANS += [(1024, 128, 0.18, 0.050), (4096, 512, 0.031, 0.026)]
 @pytest.mark.parametrize(("keys", "dim", "without", "with_scale"), MEDIANS)
 def test_without_the_scale_a_row_of_many_keys_keeps_its_gradient(keys, dim, without, with_scale):
     scores = A.score_rows(dim, keys, 2000, torch.Generator().manual_seed(1))
-    spread = math.sqrt(dim / (2 * math.log(keys)))  # the standard deviation of the gap, and of the gradient's logarithm
-    noise = 3 * math.sqrt(2 / 2000) * spread  # three standard errors of the difference of two such medians
+    spread = math.sqrt(dim / (2 * math.log(keys)))  # the standard deviation of the gap and of the gradient's logarithm
+    noise = 3 * math.sqrt(2 / 2000) * spread  # three standard errors of the difference between two such medians
     for divisor, expected, allowed in ((1, without, noise), (dim**0.5, with_scale / dim**0.5, 0.03)):
         median = A.softmax_gradient_norm((scores / divisor).softmax(-1), divisor).median().item()
         assert median == pytest.approx(expected, rel=allowed)
@@ -97,14 +101,15 @@ def test_softmax_jacobian_is_autograds(seed, n):
 
 @pytest.mark.parametrize("divisor", [1, math.sqrt(24), 24])
 def test_the_derivative_is_by_the_dot_products_and_has_the_divisor_in_it(divisor):
-    q, k = draw(24, seed=1) / 4, draw(5, 24, seed=2)  # for nearly one-hot rows, autograd would lose digits
+    # smaller vectors, because autograd would lose digits for nearly one-hot rows
+    q, k = draw(24, seed=1) / 4, draw(5, 24, seed=2)
     dots = k @ q
     theirs = torch.autograd.functional.jacobian(lambda dots: (dots / divisor).softmax(-1), dots)
     p = (dots / divisor).softmax(-1)
     assert_close(A.softmax_jacobian(p, divisor), theirs)
     assert_close(A.softmax_gradient_norm(p, divisor), theirs.square().sum().sqrt())
     by_query = torch.autograd.functional.jacobian(lambda q: (k @ q / divisor).softmax(-1), q)
-    # by the chain rule, multiply by the keys; there is no other factor
+    # by the chain rule, we multiply by the keys; there is no further factor
     assert_close(A.softmax_jacobian(p, divisor) @ k, by_query)
 
 
@@ -177,7 +182,8 @@ def test_rows_of_measures_the_rows_it_draws():
 def test_with_sixteen_keys_the_typical_gradient_vanishes_at_512_and_not_at_64(dim, least, most):
     without, scaled = (A.rows_of(dim, 16, divisor, rows=8000) for divisor in (1, math.sqrt(dim)))
     assert least < without.gradient / scaled.gradient < most
-    assert without.mean_gradient > 3 * scaled.mean_gradient  # the mean doesn't vanish, because a few rows keep it large
+    # the mean doesn't vanish, because it is large in a few rows
+    assert without.mean_gradient > 3 * scaled.mean_gradient
 
 
 def test_the_same_rows_whatever_they_are_divided_by():

@@ -1,5 +1,5 @@
-"""Tests of positions with two or three components: comparison with transformers' modules, and the effect of a shift on
-the scores."""
+"""Tests of positions with two or three components. Results are compared with transformers' modules, and we check how a
+shift changes the scores."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_score_does_not_change_when_all_places_move(name):
     by = torch.tensor([7, -3, 100])[: len(found)]
     moved = B.score(q, k, m + by, m + by, found)
     assert largest(moved - B.score(q, k, m, m, found)) < 1e-12
-    # if query and key have the same position, their score is as if neither were rotated
+    # if the query and the key have the same position, their score is the same as without rotation
     assert largest(B.score(q, k, m, m, found).diagonal(dim1=1, dim2=2) - (q * k).sum(-1) / 12**0.5) < 1e-12
 
 
@@ -83,7 +83,7 @@ def test_one_axis_is_a_line():
 
 
 def fits(sections: tuple[int, ...]) -> bool:
-    """Return whether the sections of row and column are used up before the head runs out of pairs."""
+    """Return whether the head has enough pairs for all of the sections of row and column."""
     return all(not size or axis + 3 * (size - 1) < sum(sections) for axis, size in enumerate(sections) if axis)
 
 
@@ -111,7 +111,7 @@ def test_blocks_are_sections_in_another_order(axes, pairs):
 
 
 def as_theirs(kind: type, sections: list[int], ids: torch.Tensor, base: float = 500.0) -> tuple[torch.Tensor, ...]:
-    """Return vectors, and the same vectors rotated by a module from the transformers library."""
+    """Return random vectors, and the same vectors rotated by a module from transformers."""
     pairs = sum(sections)
     parameters = {"rope_type": "default", "rope_theta": base, "mrope_section": sections}
     config = SimpleNamespace(
@@ -143,7 +143,7 @@ def test_mrope_is_that_of_transformers(sections, kind, base, seed):
 
 def test_what_does_not_fit_in_turn_is_not_what_was_asked_for():
     sections = [1, 1, 6]
-    # the column gets pairs 2 and 5, and there is no pair 8 for the next
+    # the column gets pairs 2 and 5; its next pair would be pair 8, which doesn't exist
     ids = torch.tensor([[0, 0, 9]])
     x, theirs = as_theirs(qwen3.Qwen3VLTextRotaryEmbedding, sections, ids)
     moved = (theirs - x).abs().sum((0, 1, 2)) > 1e-6
@@ -172,16 +172,16 @@ def test_axial_is_that_of_a_vision_tower(quarter, base, seed):
     config = SimpleNamespace(rope_parameters={"rope_type": "axial", "rope_theta": base}, head_dim=dim)
     module = qwen2.Qwen2VLVisionRotaryEmbedding(config)
     m = places(7, 2, seed)
-    q, k = random(2, 7, 3, dim, seed=seed, dtype=torch.float32)  # theirs is (seq, heads, dim)
+    q, k = random(2, 7, 3, dim, seed=seed, dtype=torch.float32)  # transformers expects the shape (seq, heads, dim)
     theirs, _ = qwen2.apply_rotary_pos_emb_vision(q, k, *module(q, m))
     found = B.turned(q.transpose(0, 1), m, B.axial([dim // 2] * 2, base), layout="half")
     assert largest(found.transpose(0, 1) - theirs) < 2e-5
 
 
 def their_ids(kind: type, parts: list, second_per_grid: float = 1.0) -> tuple[torch.Tensor, int]:
-    """Return the ids that transformers computes, and the offset it adds when generating.
+    """Return the ids that transformers computes, and the offset that it adds during generation.
 
-    It measures grids in patches, and 2 × 2 patches make a token.
+    transformers measures grids in patches. Each token consists of 2 × 2 patches.
     """
     kinds = [0 if isinstance(part, int) else 2 if part.frames > 1 else 1 for part in parts]
     counts = [part if isinstance(part, int) else part.frames * part.rows * part.columns for part in parts]
@@ -192,7 +192,7 @@ def their_ids(kind: type, parts: list, second_per_grid: float = 1.0) -> tuple[to
         )
         for of in (1, 2)
     }
-    # we need only the method, without weights
+    # we need only the model's method, not its weights
     vision = SimpleNamespace(spatial_merge_size=2, tokens_per_second=3)
     model = SimpleNamespace(config=SimpleNamespace(vision_config=vision))
     model.get_vision_position_ids = MethodType(kind.get_vision_position_ids, model)
@@ -214,7 +214,7 @@ mixed = st.lists(st.one_of(st.integers(1, 6), grids), min_size=1, max_size=5)
 
 
 def apart(parts: list) -> list:
-    """Return the parts with one token of text before each grid."""
+    """Return the parts with one text token before each grid."""
     return [part for one in parts for part in ([1, one] if isinstance(one, B.Grid) else [one])]
 
 
@@ -265,7 +265,7 @@ def test_an_answer_that_is_written_follows_the_largest_id(after, last, written):
     ids = B.position_ids(prompt)
     assert ids[-1, 2] == last
     assert len(ids) + B.rope_delta(ids) == written
-    # read again as in training, the answer is treated as text of the prompt
+    # when the answer is read again, as in training, it is treated as part of the prompt's text
     longer = [*prompt[:-1], after + 1] if after else [*prompt, 1]
     theirs, delta = their_ids(qwen2.Qwen2VLModel, longer)
     assert theirs[-1].tolist() == [last + 1] * 3
@@ -274,7 +274,8 @@ def test_an_answer_that_is_written_follows_the_largest_id(after, last, written):
 
 @torch.no_grad()
 def test_a_model_writes_where_we_say():
-    """Compare everything that transformers does: read a prompt with a video, then predict a token from the cache."""
+    """Compare all positions with those of transformers, first for a prompt that contains a video, and then for a token
+    that is generated from the cache."""
     model = qwen2.Qwen2VLModel.__new__(qwen2.Qwen2VLModel)
     torch.nn.Module.__init__(model)
     model.config = Qwen2VLConfig(vision_config={"spatial_merge_size": 2})
@@ -299,7 +300,7 @@ def test_a_model_writes_where_we_say():
 def test_what_commutes_knows_the_difference_alone():
     a, b = random(2, 3, 3)
     turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
-    # any frequencies, in any orthonormal basis
+    # use any frequencies, in any orthonormal basis
     basis = torch.linalg.qr(random(6, 6))[0]
     blocks = [basis @ torch.block_diag(*(w * turn for w in row)) @ basis.T for row in (a[0], b[0])]
     generators = torch.stack(blocks)

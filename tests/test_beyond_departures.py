@@ -1,4 +1,4 @@
-"""Tests that each departure does what transformers' module does, and that its scores are as relative as the page
+"""Test that each departure does the same as transformers' module, and that its scores are as relative as the page
 says."""
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def test_hunyuan_turns_and_then_normalises_with_weights():
     )
     assert largest(weights(q, k) - theirs) < 1e-5
     ours = D.normed_after(heads(layer.q_proj), PLACES, layer.query_layernorm.weight)
-    assert largest(ours - q) < 1e-3  # our epsilon under the root is smaller
+    assert largest(ours - q) < 1e-3  # our epsilon under the square root is smaller
 
 
 @pytest.mark.parametrize("turns", [True, False])
@@ -107,7 +107,8 @@ def test_llama_4_normalises_without_weights_or_tempers(turns):
     position = llama4.Llama4TextRotaryEmbedding(config)(x, PLACES[None])
     theirs = layer(x, position, None)[1]
     q, k = heads(layer.q_proj), heads(layer.k_proj)
-    # interleaved there; after a rotation and a norm without weights, no score can tell that from a reordering
+    # transformers rotates interleaved pairs here; after a rotation and a norm without weights, the scores are the same
+    # as if the entries were merely reordered
     if turns:
         base = config.rope_parameters["rope_theta"]
         q, k = (D.rms(B.turned_by(one, PLACES, base)) for one in (q, k))
@@ -138,7 +139,7 @@ def test_a_conformer_turns_before_it_projects():
 @pytest.mark.parametrize("exempt", [0, 2, SEQ - 1])
 def test_sam_2_exempts_keys_from_the_end(exempt):
     q, k = random(2, 1, HEADS, SEQ, DIM, dtype=torch.float32)
-    # their pairs are interleaved, ours are half-split
+    # transformers' pairs are interleaved, and ours are half-split
     cos, sin = (one.repeat_interleave(2, -1) for one in rope.cos_sin(PLACES, rope.inv_freq(DIM)))
     turning = SEQ - exempt
     _, theirs = sam2.apply_rotary_pos_emb_2d(
@@ -171,7 +172,8 @@ def test_the_part_that_turns_is_that_of_gpt_neox(share):
     x = random(1, HEADS, SEQ, 32, dtype=torch.float32)
     theirs, _ = neox.apply_rotary_pos_emb(x, x, *neox.GPTNeoXRotaryEmbedding(config)(x, PLACES[None]))
     assert largest(D.partly(x, PLACES, int(32 * share), base=500.0) - theirs) < 1e-5
-    usual = neox.GPTNeoXConfig(hidden_size=64, num_attention_heads=2)  # rotates a quarter of each head, base 10,000
+    # this model rotates a quarter of each head, with base 10,000
+    usual = neox.GPTNeoXConfig(hidden_size=64, num_attention_heads=2)
     theirs, _ = neox.apply_rotary_pos_emb(x, x, *neox.GPTNeoXRotaryEmbedding(usual)(x, PLACES[None]))
     assert largest(D.partly(x, PLACES, 8) - theirs) < 1e-5
 
@@ -203,7 +205,7 @@ def test_a_window_keeps_what_transformers_keeps():
     theirs = DynamicSlidingWindowLayer(sliding_window=4)
     theirs.update(k, k)
     assert torch.equal(D.trimmed(k, 4), theirs.keys)
-    assert theirs.get_seq_length() == SEQ  # positions continue, although fewer keys are kept
+    assert theirs.get_seq_length() == SEQ  # positions continue to increase, although fewer keys are kept
 
 
 def test_keys_that_are_moved_are_keys_of_the_later_places():
@@ -271,7 +273,7 @@ RELATIVE = (
 def test_who_stays_relative():
     found = D.kept(1000)
     assert [title for title, changed in found.items() if changed < 1e-3] == list(RELATIVE)
-    # the epsilon under the norm's root makes a difference, because lengths are preserved only up to rounding
+    # the epsilon under the square root makes a small difference, because lengths are preserved only up to rounding
     assert max(found[title] for title in RELATIVE) < 1e-9
 
 

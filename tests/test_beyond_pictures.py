@@ -1,4 +1,4 @@
-"""Tests that the chapter's figures draw what the package computes, and that S(m + s, n + s) equals S(m, n)."""
+"""Test that the chapter's figures show what the package computes, and that S(m + s, n + s) equals S(m, n)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of the page on what a position can be: its links can be resolved, and the book's functions do what it says."""
+"""Tests of the page on what a position can be. Its links must lead somewhere, and the book's functions must do what the
+page says."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tests.cells import cells
 from tests.links import lost, prose, text, typed_numbers
 
 PAGE = "beyond_positions.md"
-# Numbers in the questions, and numbers that an example assumes.
+# Numbers in the questions, and numbers that an example merely assumes.
 GIVEN = {"0", "1", "2", "3", "4", "5", "13", "14", "20", "24", "27", "28", "32", "64", "100", "1,024", "1970", "0.01"}
 
 

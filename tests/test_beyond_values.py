@@ -1,5 +1,5 @@
-"""Tests of rotated values, linear attention and latent attention: comparison with transformers, float64 and explicit
-sums."""
+"""Tests of rotated values, linear attention and latent attention, compared with transformers, float64 arithmetic and
+explicit sums."""
 
 from __future__ import annotations
 
@@ -114,10 +114,10 @@ def test_the_normaliser_that_stands_still_is_relative_and_does_not_sum_to_one():
     here, there = (B.linear_weights(q, k, PLACES + by) for by in (0, 500))
     assert B.change(there, here) < 1e-12
     sums = here.sum(-1)
-    assert largest(sums[:, 0] - 1) < 1e-12  # the first token attends only to itself
+    assert largest(sums[:, 0] - 1) < 1e-12  # the first token can attend only to itself
     assert (sums[:, 1:] < 1).all()
-    # By Cauchy–Schwarz, a rotated product is never larger than the sum, over its pairs, of the products of their
-    # lengths.
+    # By the Cauchy–Schwarz inequality, the product of two rotated vectors is at most the sum, over all pairs, of the
+    # product of the two pairs' lengths.
     turned = B.linear_weights(q, k, PLACES, normaliser="turned").sum(-1)
     assert largest(turned - 1) < 1e-12
 
@@ -127,7 +127,7 @@ def test_a_state_that_turns_is_values_turned_and_turned_back():
     found = B.turning_state(q, k, v, rotation_matrix(1, DIM))
     plain = (q @ k.mT).tril() @ B.turned_by(v, PLACES)
     assert largest(found - B.turned_by(plain, PLACES, back=True)) < 1e-12
-    # one pair in complex numbers: each step multiplies the stored value by e^{−iθ}
+    # each pair is one complex number, and each step multiplies the stored value by e^{−iθ}
     state = torch.zeros(2, DIM, DIM // 2, dtype=torch.complex128)
     theta = torch.tensor([10000.0 ** (-2 * i / DIM) for i in range(DIM // 2)], dtype=torch.float64)
     for n in range(SEQ):

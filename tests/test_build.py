@@ -1,4 +1,5 @@
-"""Tests of the cache of executed chapters, the build rules, and the commands around the build."""
+"""Tests of the cache of executed chapters, of the build rules, and of the commands that run before and after a
+build."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ print("the answer is", ANSWER, json.loads(pathlib.Path("results/measured.json").
 
 @pytest.fixture
 def small_book(tmp_path: Path) -> Path:
-    """A repository with one chapter, one module and one result, and with the tools of this repository."""
+    """A repository with one chapter, one module and one result, together with this repository's tools."""
     shutil.copytree(ROOT / "tools", tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("book", "code/ropebook", "results"):
         (tmp_path / name).mkdir(parents=True)
@@ -71,7 +72,7 @@ for forks in sys.stdin:
 
 @pytest.fixture
 def printed(small_book: Path) -> Iterator[Callable[..., tuple[str, bool]]]:
-    """Return what the chapter prints and whether it had to run, in a forked kernel or an ordinary one."""
+    """Return what the chapter prints and whether it had to be run again, in a forked or an ordinary kernel."""
     with subprocess.Popen(
         [sys.executable, "-c", RUN], cwd=small_book, text=True, env={**os.environ, "PYTHONPATH": str(small_book)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -94,7 +95,7 @@ def test_the_cache_never_lies(small_book, printed):
     assert "the answer is 41 7" in text
     assert printed() == (text, False)
 
-    (small_book / "code/ropebook/deep.py").write_text("ANSWER = 42\n")  # the chapter imports it indirectly
+    (small_book / "code/ropebook/deep.py").write_text("ANSWER = 42\n")  # the chapter imports this module indirectly
     text, ran = printed()
     assert ran
     assert "the answer is 42 7" in text
@@ -107,7 +108,7 @@ def test_the_cache_never_lies(small_book, printed):
     (small_book / "constraints.txt").write_text("numpy==3\n")
     assert printed()[1]
 
-    (small_book / "code/ropebook/other.py").write_text("UNUSED = 2\n")  # the chapter doesn't import it
+    (small_book / "code/ropebook/other.py").write_text("UNUSED = 2\n")  # the chapter doesn't import this module
     assert not printed()[1]
 
     chapter = small_book / "book/one.md"
@@ -183,13 +184,13 @@ def test_pictures_in_raw_html_are_found(shell, html, texts):
     assert [text for _, text in parser.found] == texts
 
 
-# Binds a Unix socket without listening on it yet.
+# Binds a Unix socket, but doesn't listen on it yet.
 BOUND = "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); time.sleep(0.5); "
 
 
 @pytest.fixture
 def renderer_that(monkeypatch):
-    """Use another program as the formula renderer; it receives the socket's address."""
+    """Use another program as the formula renderer. The program receives the socket's address."""
 
     def renderer_that_(does: str) -> None:
         build = staticmethod(lambda socket: [sys.executable, "-c", BOUND + does, str(socket)])
@@ -200,7 +201,7 @@ def renderer_that(monkeypatch):
 
 def test_a_renderer_that_listens_late_is_waited_for(shell, renderer_that):
     renderer_that("s.listen(); s.accept()[0].sendall(b'here'); time.sleep(60)")
-    with tempfile.TemporaryDirectory() as folder:  # the paths of pytest's folders are too long for a socket
+    with tempfile.TemporaryDirectory() as folder:  # the paths of pytest's temporary folders are too long for a socket
         process, connection = shell.start_renderer(Path(folder), timeout=30)
         with connection:
             assert connection.recv(4) == b"here"
@@ -278,7 +279,7 @@ def test_what_one_folder_was_built_from_is_not_taken_for_another(monkeypatch, tm
     for out in (paths.NOTEBOOKS, paths.BUILD / "lab", tmp_path / "one", tmp_path / "other"):
         book.build("notebooks", out)
     assert len(set(kept)) == 4
-    assert book.BUILD / ".doctrees" not in kept  # that folder belongs to the site build
+    assert book.BUILD / ".doctrees" not in kept  # `.doctrees` belongs to the site build
 
 
 def test_a_page_has_code_where_jupytext_finds_a_cell():
@@ -310,7 +311,8 @@ def test_import_code_is_the_standard_library():
 
 
 def test_requirements_are_pinned():
-    """Every requirement and every package that the tests use has an exact version in constraints.txt."""
+    """Check that constraints.txt has an exact version for every requirement and for every package that the tests
+    use."""
     from packaging.requirements import Requirement
 
     pinned = {
@@ -323,7 +325,7 @@ def test_requirements_are_pinned():
 
 
 def test_what_measures_time_is_a_browser_test():
-    """`make test` looks for timing tests in tests/site only, and runs them after all others."""
+    """`make test` looks for timing tests only in tests/site, and runs them after all other tests."""
     mark = "mark." + "timing"
     marked = [path for path in (ROOT / "tests").rglob("*.py") if mark in path.read_text(encoding="utf-8")]
     assert marked

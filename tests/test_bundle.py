@@ -1,4 +1,4 @@
-"""Tests that the site's single stylesheet contains every rule that a page uses, and no others."""
+"""Test that the site's single style sheet contains every rule that a page uses, and no other rules."""
 
 from __future__ import annotations
 

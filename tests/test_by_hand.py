@@ -1,4 +1,5 @@
-"""Exercises by hand: the table is right, and Python and the page's script say the same of every answer."""
+"""Tests of the exercises to solve by hand. The table of answers must be correct, and Python and the page's script must
+give the same verdict on every answer."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def answers(monkeypatch):
 
 
 def written(values):
-    """Numbers as a reader would type them."""
+    """Format numbers as a reader would type them."""
     return ", ".join(repr(float(value)) for value in values)
 
 
@@ -108,13 +109,14 @@ def test_both_read_the_same_numbers():
     theirs = js.evaluate(SCRIPT, "return input.map(globalThis.answers.read);", READ)
     for text, found in zip(READ, theirs, strict=True):
         ours = read(text)
-        if ours is not None and math.isinf(ours):  # JSON has no infinity
+        if ours is not None and math.isinf(ours):  # JSON can't represent infinity
             ours = None
         assert found == (None if ours is None else pytest.approx(ours, rel=1e-15)), text
 
 
 def tried(exercise):
-    """Answers of every kind: right, known to be wrong, off, empty, unreadable, too many."""
+    """Yield answers of every kind: correct, a known mistake, slightly off, empty, unreadable, and with too many
+    numbers."""
     right = [written(field.values) for field in exercise.fields]
     yield right
     yield from (with_mistake(exercise, values) for values, _ in exercise.mistakes.values())
@@ -256,6 +258,7 @@ def test_a_form_is_hidden_without_a_script_and_escapes_what_it_shows(answers):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_solution_that_is_closed_hides_its_code_as_well(page):
-    """A box that says "Solution" and is closed gives nothing away if the code under it is open."""
+    """A closed box labelled "Solution" must also hide the code below it, because that code would give the solution
+    away."""
     after = re.findall(r"\{admonition\} Solution.*?\n:::+\n\n```\{code-cell\} python\n(.*?)```", PAGES[page], re.DOTALL)
     assert [cell for cell in after if not re.search(r"\b(hide-cell|remove-cell)\b", cell)] == []

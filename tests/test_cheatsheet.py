@@ -1,4 +1,4 @@
-"""Tests that the cheat sheet agrees with the chapters, because it uses their code and the registry's table."""
+"""Test that the cheat sheet agrees with the chapters: it must use their code and the registry's table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = "cheatsheet.md"
 
 
 def function(page: str, name: str) -> str:
-    """Return the source of a function that is defined in one of a page's cells."""
+    """Return the source of a function that one of the page's cells defines."""
     [source] = re.findall(rf"^def {name}\(.*?(?=\n```|\n\n\n)", text(page), re.MULTILINE | re.DOTALL)
     return source
 
@@ -33,7 +33,7 @@ def test_the_code_is_that_of_the_chapter():
 
 
 def test_each_model_is_under_its_own_layout():
-    """The layout depends on the model, not on the library: transformers uses both."""
+    """The layout depends on the model, not on the library, because transformers uses both layouts."""
     x, angles = random(1, 1, 3, 8), torch.arange(3)[:, None] * 10_000.0 ** (-torch.arange(0, 8, 2) / 8)
     cos, sin = angles.cos().double(), angles.sin().double()
     wide = [torch.cat([one, one], -1)[None] for one in (cos, sin)]

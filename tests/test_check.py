@@ -1,4 +1,4 @@
-"""Tests that `make check` finds the tests that belong to changed files."""
+"""Test that `make check` finds the tests for the files that have changed."""
 
 from __future__ import annotations
 

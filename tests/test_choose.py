@@ -1,5 +1,5 @@
-"""Tests of the recommendations: each value is the smallest that reaches the length, and each entry comes with its
-evidence."""
+"""Tests of the recommendations. Each recommended value must be the smallest that reaches the length, and each entry
+must come with its evidence."""
 
 from __future__ import annotations
 

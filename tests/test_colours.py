@@ -1,4 +1,5 @@
-"""Tests that the book's colours are defined once, are distinguishable, and are easy to read."""
+"""Test that each of the book's colours is defined in one place, is distinguishable from the others, and is easy to
+read."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ SOURCES = [
     for form in forms
     for path in sorted((ROOT / folder).rglob(form))
 ]
-# Defaults of browsers and matplotlib, and colours that tests invent.
+# Default colours of browsers and matplotlib, and colours made up by tests.
 FOREIGN = {"#000000", "#ffffff", "#ff0000", "#123456"}
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance, as WCAG 2 defines it."""
+    """Return the relative luminance as defined in WCAG 2."""
     parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -45,8 +46,7 @@ def test_what_carries_meaning_is_read_easily_and_told_apart(theme):
         if name not in ("grid", "paper"):
             assert contrast(colour, shown["paper"]) >= 4.5, name
     for one, other in itertools.combinations("1234", 2):
-        # colours differ in lightness or in a channel, so that both eyes and tests that look at pixels can tell them
-        # apart
+        # colours must differ in lightness for readers, or in a channel for tests that look at pixels
         channels = [[int(shown[name][k : k + 2], 16) for k in (1, 3, 5)] for name in (one, other)]
         assert max(abs(a - b) for a, b in zip(*channels, strict=True)) >= 60, (one, other)
 

@@ -1,4 +1,5 @@
-"""Tests under ``torch.compile(fullgraph=True)``: no graph breaks, few graphs for many lengths, and the same gradients.
+"""Test that ``torch.compile(fullgraph=True)`` causes no graph breaks, needs only a few graphs for many lengths, and
+gives the same gradients.
 
 The backends count graphs or run them uncompiled, so no C++ compiler is needed.
 """
@@ -18,8 +19,8 @@ from tests.helpers import random
 
 @pytest.fixture(autouse=True)
 def nothing_compiled():
-    """Reset the compiler before each test, because torch refuses to compile a function a ninth time, even if other
-    tests compiled it before."""
+    """Reset the compiler before each test. Otherwise torch would refuse to compile a function for the ninth time, even
+    if most of these compilations came from other tests."""
     torch.compiler.reset()
 
 
@@ -44,7 +45,8 @@ def test_gradients_of_the_tables_are_those_of_eager_code(dtype, shape, wanted):
 
 
 def lengths(module: torch.nn.Module, *inputs) -> int:
-    """Count the graphs that a compiled module needs for these inputs; each result must equal the uncompiled one."""
+    """Count the graphs that a compiled module needs for these inputs. Each of its results must equal the uncompiled
+    result."""
     graphs = CompileCounter()
     compiled = torch.compile(module, fullgraph=True, backend=graphs)
     for given in inputs:
@@ -73,7 +75,7 @@ def turned_alike(compiled, module, length, *places):
         torch.testing.assert_close(found, expected)
 
 
-# For each method: the options of one module, and those of a second module in the same process.
+# For each method: options for two modules that are compiled in the same process.
 TWO = {
     "yarn": [{"factor": 4.0, "trained_length": 64}, {"factor": 8.0, "trained_length": 32}],
     "llama3": [{"factor": 8.0}, {"factor": 32.0}],
@@ -84,7 +86,7 @@ TWO = {
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("name", TWO)
 def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dynamic):
-    """The float factor then becomes a symbol, so one graph works for every factor."""
+    """The float factor becomes a symbol when the second module is compiled, so one graph works for every factor."""
     for options in TWO[name]:
         module = RotaryEmbedding(8, scaling=make(name, **options), layout="interleaved")
         compiled = torch.compile(module, fullgraph=True, dynamic=dynamic, backend="eager")
@@ -93,8 +95,8 @@ def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dyn
 
 
 def test_lengths_without_positions_and_then_positions():
-    """After the first calls the length is a symbol, and so is the size that is compared with the shape of the
-    positions."""
+    """After the first calls, the length is a symbol. So is the size with which the shape of the positions is
+    compared."""
     module = RotaryEmbedding(8, layout="interleaved")
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     turned_alike(compiled, module, 3)
@@ -142,6 +144,6 @@ def test_vmap_over_positions(layout):
 
 
 def test_jit_script_is_not_supported():
-    """The module's docstring says so, and torch's own message gives the reason."""
+    """The module's docstring says that torch.jit.script isn't supported, and torch's own message gives the reason."""
     with pytest.raises(torch.jit.frontend.NotSupportedError, match="keyword-only arguments"):
         torch.jit.script(RotaryEmbedding(8, layout="interleaved"))

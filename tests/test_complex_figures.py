@@ -1,4 +1,4 @@
-"""Tests that the drawings in the chapter on the complex plane show what was computed."""
+"""Test that the drawings in the chapter on the complex plane show the computed values."""
 
 import torch
 

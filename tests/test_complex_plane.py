@@ -1,7 +1,8 @@
 """Tests of the complex plane, compared with Python's own complex numbers, mpmath, ONNX's operator, transformers,
 NumPy's Fourier transform and the theorems.
 
-Where a test states a float64 bound: the error of an angle mθ is at most a few units of 2^−53 times m, for θ ≤ 1.
+Some tests state a bound for float64. It follows from this: for θ ≤ 1, the error of an angle mθ is at most m times a few
+units of 2^−53.
 """
 
 import cmath
@@ -33,7 +34,7 @@ positions = st.integers(-(10**5), 10**5)
 
 
 def numbers(vector, layout):
-    """Convert a vector to Python's own complex numbers, computed independently."""
+    """Convert a vector to Python's own complex numbers, independently of the module."""
     entries, half = vector.tolist(), len(vector) // 2
     if layout == "half":
         return [complex(entries[i], entries[i + half]) for i in range(half)]
@@ -41,7 +42,7 @@ def numbers(vector, layout):
 
 
 def scored(q, k, m, n, base=10000.0, layout="interleaved"):
-    """Compute ⟨R_m q, R_n k⟩ with the previous chapter's rotations, which use real numbers only."""
+    """Compute ⟨R_m q, R_n k⟩ with the rotations from the previous chapter, which use only real numbers."""
     one, other = (derivation.rotate(vector, at, base, layout) for vector, at in ((q, m), (k, n)))
     return (one * other).sum(-1)
 
@@ -71,10 +72,10 @@ def test_there_and_back(dim, layout, seed):
 @pytest.mark.parametrize(
     "x",
     [
-        torch.arange(9.0)[1:],  # starts at an odd offset in memory
+        torch.arange(9.0)[1:],  # the vector starts at an odd offset in memory
         torch.arange(32.0).view(8, 4).T,
         torch.arange(48.0).view(2, 8, 3).transpose(1, 2),
-        torch.arange(21.0).view(3, 7)[:, :4],  # rows start at odd offsets
+        torch.arange(21.0).view(3, 7)[:, :4],  # each row starts at an odd offset
         torch.arange(32.0).view(2, 16)[:, ::2],
         torch.arange(8.0).expand(3, 8),
         torch.zeros(0, 8),
@@ -107,7 +108,7 @@ def test_the_map_is_linear_over_the_reals_and_keeps_the_product():
 
 
 def test_what_torch_asks_of_view_as_complex():
-    # as the chapter says
+    # the chapter describes these cases
     torch.view_as_complex(torch.zeros(3, 2))
     with pytest.raises(RuntimeError, match="size 2"):
         torch.view_as_complex(torch.zeros(3, 4))
@@ -277,7 +278,7 @@ def test_waves_are_the_columns_of_the_score():
 
 
 def test_with_whole_frequencies_it_is_the_discrete_fourier_transform():
-    # one wave, with θ = 2π·3/64 after a change of units: NumPy finds it at frequency 3, with the value a − ib
+    # A single wave, with θ = 2π·3/64 after a change of units. NumPy finds it at frequency 3, with the value a − ib.
     a, b = random(2, 1)
     signal = C.score_at(torch.arange(64, dtype=torch.float64) * (2 * math.pi * 3 / 64), a, b)
     spectrum = np.fft.fft(signal.numpy()) / 32
@@ -335,8 +336,8 @@ def test_the_peak_is_where_one_likes_and_as_high_as_can_be(distance, dim, base, 
     assert k.norm().item() == pytest.approx(q.norm().item())
     assert scores[300].item() == pytest.approx(highest, rel=1e-9)
     assert scores.max().item() <= highest * (1 + 1e-9)
-    # the first pair alone rotates by a radian per step, and before 300 it is closest to a whole number of turns at 44 ≈
-    # 14π
+    # Alone, the first pair rotates by a radian per step. Below 300, it is closest to a whole number of turns at 44 ≈
+    # 14π.
     assert (scores[scores != scores[300]] <= highest - abs(numbers(q, layout)[0]) ** 2 * 1e-5).all()
 
 
@@ -428,7 +429,7 @@ A, B = torch.tensor([[1.5, -2.5], [4.25, 3.5]], dtype=torch.float64)
 
 
 def value(side):
-    """Evaluate one side of an identity with the numbers above substituted."""
+    """Evaluate one side of an identity for the numbers above."""
     side = sympy.sympify(side).subs({P.d: DIM, P.m: M, P.n: N, P.p: PLACE, P.Delta: DISTANCE}).doit()
     for name, entries in {"a": A.tolist(), "b": B.tolist(), "theta": THETA}.items():
         base = sympy.IndexedBase(name, real=True)

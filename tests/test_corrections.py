@@ -1,4 +1,5 @@
-"""Tests that the corrections are numbered, that each has its check, and that their numbers come from cells."""
+"""Test that the corrections are numbered, that each of them has a check, and that the numbers in them come from
+cells."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tests.links import LINK, ROLE, lost, prose, typed_numbers
 PAGE = "corrections.md"
 PARTS = re.split(r"^### (\d+)\. (.+)\n", prose(PAGE), flags=re.MULTILINE)[1:]
 ITEMS = list(zip(PARTS[::3], PARTS[1::3], PARTS[2::3], strict=True))
-# Numbers that an example assumes or a claim states, not results of ours.
+# Numbers that are assumed in an example or stated in a claim, and aren't results of ours.
 PREMISES = {
     "0",
     "1",

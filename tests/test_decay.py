@@ -1,4 +1,4 @@
-"""Tests that every public name of the decay package has a description and errors that name the argument."""
+"""Test that every public function of the decay package has a description and raises errors that name the argument."""
 
 import inspect
 import math

@@ -1,4 +1,5 @@
-"""Tests of the base that a context needs, compared with 40-digit arithmetic, published numbers and plain searches."""
+"""Tests of the base that a given context needs, compared with 40-digit arithmetic, published numbers and simple
+searches."""
 
 import itertools
 import math
@@ -16,7 +17,8 @@ def test_reach_against_forty_digits(dim, base):
     reach = D.reach(base, dim, 5000)
     assert exact_kernel(reach, dim, base) < -1e-6
     near = D.distance_kernel(range(reach), dim, base)
-    assert near.min() >= 1e-6  # float64 can distinguish these from 0; the smallest one is checked in 40 digits:
+    # float64 can distinguish all of these values from 0; the smallest is checked with 40 digits
+    assert near.min() >= 1e-6
     assert exact_kernel(int(near.argmin()), dim, base) > 0
 
 
@@ -51,7 +53,7 @@ def test_a_grid_has_at_most_six_digits():
     assert D.significant_grid(6, 1, 1.00002) == [1, 1.00001, 1.00002]
     with pytest.raises(ValueError, match="digits must be an integer >= 1 and <= 6, got 7"):
         D.significant_grid(7, 1, 2)
-    assert D.significant_grid(1, 5, 5) == [5]  # both ends are included
+    assert D.significant_grid(1, 5, 5) == [5]  # the grid includes both of its ends
     assert D.significant_grid(1, 1, 10**9)[-1] == 10**9
 
 
@@ -76,7 +78,7 @@ def test_a_grid_below_ten_has_fractions():
 def test_the_search_on_the_grid_of_the_paper(label, thousand, ours, negative):
     published = D.PUBLISHED_BASES[label]
     length = D.tokens(label, thousand)
-    grid = D.significant_grid(2, ours / 1.5, 1e6)  # the benchmark covers the whole grid, from 1000 on
+    grid = D.significant_grid(2, ours / 1.5, 1e6)  # the benchmark covers the whole grid, starting at 1000
     found = D.compare(length, published, grid)
     assert found == (length, published, ours, ours == published, negative)
     if negative is not None:
@@ -96,7 +98,7 @@ def test_the_search_on_the_grid_of_the_paper(label, thousand, ours, negative):
     ],
 )
 def test_the_smaller_bases_of_a_finer_search(label, base):
-    # Su (2024) gives 1.2e4, 2.7e4, 8.4e4, 2.3e5, 6.3e5, 2.1e6 and 4.9e6 for these, all to two digits.
+    # For these lengths, Su (2024) gives 1.2e4, 2.7e4, 8.4e4, 2.3e5, 6.3e5, 2.1e6 and 4.9e6, all to two digits.
     length = D.tokens(label)
     assert D.reach(base, 128, length) == length
 

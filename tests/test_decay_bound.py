@@ -52,12 +52,13 @@ def test_the_mean_never_falls_below_its_floor(distance, dim, base):
 
 @pytest.mark.parametrize("dim", [2, 4, 6, 8, 128])
 def test_the_floor_counts_what_no_walk_can_avoid(dim):
-    # |S_1| = 1. At best the walk then returns to the origin at its second step, and again at every other one.
+    # |S_1| = 1. At best, the walk then returns to the origin at its second step, and again at every second step after
+    # that.
     assert D.partial_sum_floor(dim) == float(Fraction(math.ceil(dim / 4), dim // 2))
 
 
 def test_with_two_pairs_the_floor_is_reached():
-    # S_2 vanishes where the two directions are opposite.
+    # S_2 vanishes if the two directions are opposite.
     least = D.summarize(partial(D.mean_partial_sum, dim=4), 10_000).least
     assert D.partial_sum_floor(4) <= least < D.partial_sum_floor(4) + 1e-3
 
@@ -74,7 +75,7 @@ def test_the_mean_falls_on_average_to_the_level_of_a_random_walk_and_not_monoton
     summary = D.summarize(curve, 4096)
     assert summary.rises > 1000
     assert summary.first_negative is None
-    # Where even the slowest of 64 pairs has completed many turns, the directions are effectively random.
+    # Where even the slowest of 64 pairs has completed many turns, the directions behave like random ones.
     far = D.windows(curve, [10**7, 10**7 + 20_000]).mean.item()
     assert far == pytest.approx(D.random_walk_level(128), rel=0.03)
 
@@ -97,7 +98,7 @@ def test_bounds_hold_and_come_in_order(layout, seed, dim, base):
     assert (found.score.abs() <= found.steps * slack + 1e-12).all()
     assert (found.steps <= found.abel * slack).all()
     assert (found.score.abs() <= found.triangle * slack + 1e-12).all()
-    # At Δ = 0, |h_i| ≤ (d/2 − i) max|h_{i+1} − h_i|, so there RoFormer's bound is never better.
+    # At Δ = 0, |h_i| ≤ (d/2 − i) max|h_{i+1} − h_i|, so RoFormer's bound is never the better one there.
     assert (found.abel[:, 0] >= found.triangle[:, 0] / slack).all()
 
 
@@ -126,7 +127,7 @@ def test_for_q_and_k_of_ones_the_bound_is_the_mean_of_the_partial_sums():
 
 @pytest.mark.parametrize(("dim", "first"), [(8, 10), (16, 308), (32, 1875), (64, 21_596)])
 def test_for_ones_and_few_pairs_the_bound_is_at_times_the_better_one(dim, first):
-    # The mean of |S_j| in 40-digit arithmetic, computed at that Δ and the one before.
+    # The mean of |S_j| in 40-digit arithmetic, computed at this Δ and at the previous one.
     def mean(distance):
         theta = [mpmath.power(10000, -mpmath.mpf(2 * i) / dim) for i in range(dim // 2)]
         sums = itertools.accumulate(mpmath.expj(distance * frequency) for frequency in theta)
@@ -151,7 +152,7 @@ def test_for_random_vectors_the_bound_is_weaker_than_the_triangle_inequality():
 
 
 def test_for_a_smooth_choice_the_bound_is_the_better_one():
-    # h falls in equal steps to 0, so Σ|h| = max|step| · d/2 (d/2 + 1)/2, and the second factor is Σ|S| at Δ = 0.
+    # h decreases to 0 in equal steps, so Σ|h| = max|step| · d/2 (d/2 + 1)/2. The second factor is Σ|S| at Δ = 0.
     q = torch.zeros(64)
     q[0::2] = torch.arange(32, 0, -1)
     k = torch.ones(64)

@@ -1,4 +1,4 @@
-"""Tests of the settings of published models, compared with transformers and the models' papers."""
+"""Tests of the settings of published models, compared with transformers and with the models' papers."""
 
 import math
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_a_text_of_one_token_turns_nothing():
 
 
 def test_at_base_one_all_pairs_turn_or_none():
-    assert D.turned_pairs(7, 64, 1) == 0  # the angle at the last position is 6 radians
+    assert D.turned_pairs(7, 64, 1) == 0  # with seven tokens, the angle at the last position is only 6 radians
     assert D.turned_pairs(8, 64, 1) == 32
 
 
@@ -35,7 +35,7 @@ def test_models_are_those_of_transformers_where_it_knows_them():
     assert models["LLaMA 7B"].context == llama.max_position_embeddings
     mistral = MistralConfig()
     assert models["Mistral 7B"].dim == mistral.head_dim
-    # its texts are longer, but its attention isn't
+    # Mistral reads longer texts, but its attention is limited to a window
     assert models["Mistral 7B"].context == mistral.sliding_window == 4096
     assert models["Gemma 7B"][1:3] == (gemma.head_dim, gemma.head_dim)
     assert models["Gemma 7B"].context == gemma.max_position_embeddings
@@ -45,7 +45,8 @@ def test_models_are_those_of_transformers_where_it_knows_them():
 
 
 def test_models_are_those_of_their_papers():
-    # Rotated entries, entries per head, base, and training length in tokens (for Mistral, the window).
+    # Each row gives the number of rotated entries, the entries per head, the base, and the training length in tokens.
+    # For Mistral, the length is the window.
     assert [model[1:5] for model in D.MODELS] == [
         (24, 96, 10_000, 2048), (128, 128, 10_000, 2048), (128, 128, 10_000, 4096), (128, 128, 10_000, 4096),
         (256, 256, 10_000, 8192), (128, 128, 500_000, 8192), (128, 128, 10**6, 32_768), (256, 256, 10**6, 32_768),
@@ -59,16 +60,17 @@ def test_models_have_what_the_table_needs():
     for model in D.MODELS:
         assert 0 < D.turned_pairs(model.context, model.dim, model.base) < model.dim // 2
         assert model.dim <= model.head_dim
-    # Llama 3 reads twice the length of Llama 2, yet fewer of its pairs complete a turn.
+    # Llama 3 reads texts twice as long as Llama 2, yet fewer of its pairs complete a turn.
     llama2, llama3 = (next(m for m in D.MODELS if m.name == name) for name in ("Llama 2 7B", "Llama 3 8B"))
     assert D.turned_pairs(4096, llama2.dim, llama2.base) == 46
     mistral = next(m for m in D.MODELS if m.name == "Mistral 7B")
-    assert D.turned_pairs(mistral.context, mistral.dim, mistral.base) == 46  # no query sees farther than 4096 tokens
+    assert D.turned_pairs(mistral.context, mistral.dim, mistral.base) == 46  # no query attends farther than 4096 tokens
     assert D.turned_pairs(8192, llama3.dim, llama3.base) == 35
 
 
 def test_the_models_for_long_texts_are_those_of_transformers_where_it_knows_them():
-    # The default settings of a class aren't those of a checkpoint. Here we compared both, and they agree.
+    # The default settings of a class may differ from those of a checkpoint. For these models, we compared the two, and
+    # they agree.
     from transformers import Gemma3TextConfig, GptOssConfig, Ministral3Config, Qwen3Config
 
     models = {model.name: model for model in D.LONG_MODELS}

@@ -1,5 +1,5 @@
-"""Tests that the figures in the chapter on decay draw what the package computes, and that their texts say what they
-show."""
+"""Test that the figures in the chapter on decay draw what the package computes, and that their alternative texts
+describe what they show."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ from ropebook.decay import pictures
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Return the displayed figures as (fig, alt, caption); each is also written as SVG, as on a page."""
+    """Return the displayed figures as tuples (fig, alt, caption). Each figure is also written as SVG, as on a page."""
     found = []
 
     def display_figure(fig, alt, caption):
@@ -98,7 +98,7 @@ def test_islands_are_where_the_runs_are(drawn):
     pictures.islands(runs, {"1k": 4.3e3, "2k": 1.6e4}, {"1k": 4.3e3, "2k": 2e4}, "Measured somewhere.")
     [(fig, _, caption)] = drawn
     bars = [(bar.get_y() + 0.25, bar.get_x(), bar.get_width()) for bar in fig.axes[0].patches]
-    assert bars[0] == (0, 4300, pytest.approx(4300 * 0.012))  # with a width of 30 it would be invisible
+    assert bars[0] == (0, 4300, pytest.approx(4300 * 0.012))  # if its width were 30, it would be invisible
     assert bars[1] == (0, 6020, 1e8 - 6020)
     assert bars[2] == (1, 2e4, pytest.approx(240))
     assert [text.get_text() for text in fig.axes[0].get_yticklabels()] == ["1k", "2k"]

@@ -25,7 +25,7 @@ def test_score_curve_is_the_score_of_each_key(layout, float64_device):
 
 
 def test_the_figures_are_the_notes_six():
-    # Query, length and d, in the order in which the note draws them.
+    # The position of the query, the length, and d, in the order in which the note draws the figures.
     assert [tuple(figure) for figure in D.FIGURES] == [
         (0, 512, 256), (256, 512, 256), (0, 65536, 256), (0, 65536, 16), (0, 65536, 8), (0, 512, 8),
     ]  # fmt: skip
@@ -49,8 +49,8 @@ def test_the_score_of_ones_against_forty_digits():
 
 
 def test_for_dimension_eight_the_period_is_2000_pi():
-    # S0.11 says about 10000. The pairs with θ = 1, 1/10, 1/100 and 1/1000 are all back at their initial angles after
-    # 2000π = 6283.19.
+    # S0.11 says "about 10000". At 2000π = 6283.19, the pairs with θ = 1, 1/10, 1/100 and 1/1000 are all back at their
+    # initial angles.
     assert sinusoidal.exact_period(8) == pytest.approx(2000 * math.pi)
     assert D.first_return(0.99, 10_000, 8) == 6283
     assert D.first_return(0.95, 10_000, 16) is None
@@ -61,9 +61,10 @@ def test_for_dimension_eight_the_period_is_2000_pi():
 
 
 def test_a_return_to_exactly_the_share_counts():
-    # With d = 2 and base 1, K(Δ) = cos Δ. It falls below cos 6 immediately and returns to it at Δ = 6.
+    # With d = 2 and base 1, K(Δ) = cos Δ. The curve falls below cos 6 immediately and returns to cos 6 at Δ = 6.
     assert D.first_return(D.distance_kernel(6, 2, 1).item(), 50, 2, 1) == 6
-    # A share of 1 is allowed, but K(0) itself doesn't count as a return; the closest approach below 400 is at Δ = 355.
+    # A share of 1 is allowed, but K(0) itself doesn't count as a return. Below 400, the curve comes closest to K(0) at
+    # Δ = 355.
     assert D.first_return(1.0, 400, 2, 1) is None
 
 
@@ -78,8 +79,8 @@ def test_random_scores_neither_decay_nor_prefer_a_distance():
     found = D.random_scores(distances, 32, samples=n)
     assert found.mean.shape == found.std.shape == (2, 3)
     assert (found.mean.abs() < 5 * math.sqrt(32 / n)).all()
-    # For a given q the score is normal with variance |q|². Over all q its kurtosis is 3(1 + 2/d), so the relative error
-    # of the estimated std is about 0.5 %.
+    # For a given q, the score is normally distributed with variance |q|². Over all q, its kurtosis is 3(1 + 2/d), so
+    # the relative error of the estimated standard deviation is about 0.5 %.
     assert ((found.std / math.sqrt(32) - 1).abs() < 0.03).all()
 
 
@@ -135,7 +136,8 @@ def test_random_queries_and_keys_show_no_diagonal_and_equal_ones_do():
         value, error = D.diagonal_weight(q, k, base)
         assert error < 0.02
         assert abs(value - 1) < 4 * error
-        assert D.diagonal_weight(q, q, base).value > 10  # here the keys equal the queries, rotated or not
+        # here the keys equal the queries, whether they are rotated or not
+        assert D.diagonal_weight(q, q, base).value > 10
 
 
 def test_diagonal_weight_against_a_plain_loop():
@@ -153,7 +155,7 @@ def test_diagonal_weight_against_a_plain_loop():
 
 
 def test_diagonal_weight_of_the_least_that_can_be_given():
-    # A single key gets the total weight, and two trials are the fewest that determine an error.
+    # A single key gets all the weight, and at least two trials are needed to determine an error.
     found = D.diagonal_weight(torch.ones(2, 1, 4), torch.ones(2, 1, 4))
     assert found == (1, 0)
 

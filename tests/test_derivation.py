@@ -1,7 +1,8 @@
 """Tests of the rotation, compared with mpmath's 40 digits, ONNX's operator, transformers, matrix exponentials, sympy
 and the theorems.
 
-Where a test states a float64 bound: the error of an angle mθ is at most a few units of 2^−53 times m, for θ ≤ 1.
+Some tests state a bound for float64. It follows from this: for θ ≤ 1, the error of an angle mθ is at most m times a few
+units of 2^−53.
 """
 
 import inspect
@@ -31,12 +32,12 @@ positions = st.integers(-(10**5), 10**5)
 
 
 def members(i, dim, layout):
-    """Return the two entries of pair i, computed independently."""
+    """Return the two entries of pair i, independently of the module."""
     return (2 * i, 2 * i + 1) if layout == "interleaved" else (i, i + dim // 2)
 
 
 def exactly_rotated(q, position, base, layout):
-    """Compute R_m q to 40 digits, with Euler's formula instead of a matrix."""
+    """Compute R_m q to 40 digits. The computation uses Euler's formula instead of a matrix."""
     dim = len(q)
     result = [None] * dim
     for i in range(dim // 2):
@@ -92,7 +93,7 @@ def test_matrix_entry_by_entry(dim, layout):
 
 
 def test_the_matrix_is_the_transpose_of_the_last_chapters():
-    # in that chapter the pair is (sin, cos), which rotates clockwise
+    # in the chapter on sinusoidal positions, the pair is (sin, cos), which rotates clockwise
     assert torch.equal(D.rotation_matrix([5, 9], 8), sinusoidal.shift_matrix([5, 9], 8).mT)
 
 
@@ -257,20 +258,20 @@ def test_the_step_has_its_m_on_one_side_and_its_vectors_on_the_other():
 
 
 def test_the_solution_solves_the_equation_of_the_angles():
-    # with Φ(v, m) = Φ(v, 0) + mθ both sides become Φ(q, 0) − Φ(k, 0) + (m − n)θ: a function of q, k and m − n
+    # if Φ(v, m) = Φ(v, 0) + mθ, both sides become Φ(q, 0) − Φ(k, 0) + (m − n)θ, a function of q, k and m − n
     angles = D.polar_form().angles
     solution = D.phase(angles).solution.rhs
     left = angles.lhs.replace(Phi, lambda vector, place: Phi(vector, 0) + solution.subs(m, place))
     assert sympy.expand(left - (Phi(q, 0) - Phi(k, 0) + (m - n) * theta)) == 0
 
 
-# Assumptions that contain a mistake, and what the derivation says about each.
+# Assumptions that contain a mistake, and the error that the derivation raises for each of them.
 SLIPS = [
-    (Phi_g(q, k, m + n), "rotate every q by the same amount"),  # uses the sum of the positions
-    (Phi_g(q, k, m), "rotate every q by the same amount"),  # uses only the query's position
+    (Phi_g(q, k, m + n), "rotate every q by the same amount"),  # depends on the sum of the positions
+    (Phi_g(q, k, m), "rotate every q by the same amount"),  # depends only on the query's position
     (Phi_g(q, k, m - n) + m * Phi(q, 0), "rotate every q by the same amount"),  # the rotation depends on the vector
-    (Phi_g(q, k, m - n) + (m - n) * m, r"a step but φ\(m\) − φ\(m − 1\), got -m \+ phi"),  # the steps grow
-    (Phi_g(q, k, m - n) + (m - n) * m * Phi(q, 0), r"a step but .*got .*m\*Phi\(q, 0\)"),  # depend on the vector too
+    (Phi_g(q, k, m - n) + (m - n) * m, r"a step but φ\(m\) − φ\(m − 1\), got -m \+ phi"),  # the steps increase
+    (Phi_g(q, k, m - n) + (m - n) * m * Phi(q, 0), r"a step but .*got .*m\*Phi\(q, 0\)"),  # they depend on q, too
 ]
 
 
@@ -349,16 +350,16 @@ def test_the_drawing_shows_ten_places_on_one_circle_and_two_on_the_other(monkeyp
     turned, mirrored = (ax.lines[1].get_xydata() for ax in fig.axes)
     assert [len({tuple(point.round(9)) for point in points}) for points in (turned, mirrored)] == [10, 2]
     assert "10 dots" in alt
-    (x, y), _ = fig.axes[1].lines[2].get_xydata()  # the mirror's line bisects the angle between the two dots
+    (x, y), _ = fig.axes[1].lines[2].get_xydata()  # the line of reflection bisects the angle between the two dots
     halfway = mirrored[0] + mirrored[1]
     assert x * halfway[1] == pytest.approx(y * halfway[0])
 
 
 def test_breach_by_hand():
-    # O_n = 2ⁿ. The worst case is m = n = 1: 2 · 2 instead of O_0 = 1
+    # O_n = 2ⁿ. The worst case is m = n = 1, where the product is 2 · 2 instead of O_0 = 1.
     assert D.breach(torch.tensor([[2.0]]), 1) == 3
     assert D.breach(torch.tensor([[2.0]]), 2) == 15  # m = n = 2: 4 · 4 instead of 1; m = −2, n = 2: 1 instead of 16
-    # a shear. The worst case is m = n = 3: the lower right entry is 1 + 3 · 3 instead of 1
+    # This is a shear. The worst case is m = n = 3, where the lower right entry is 1 + 3 · 3 instead of 1.
     assert D.breach(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3) == 9
     assert D.breach(torch.eye(3), 2) == 0
 
@@ -384,11 +385,11 @@ def check_normal_form(A, form):
 def test_normal_form_of_any_skew_symmetric_matrix(half, seed, zeros):
     dim = 2 * half
     A = random(dim, dim, seed=seed)
-    A[dim - min(zeros, dim) :] = A[:, dim - min(zeros, dim) :] = 0  # now some directions aren't rotated
+    A[dim - min(zeros, dim) :] = A[:, dim - min(zeros, dim) :] = 0  # now there are directions that aren't rotated
     A = A - A.T
     form = D.normal_form(A)
     check_normal_form(A, form)
-    expected = torch.linalg.svdvals(A)[::2]  # each θ_i occurs twice
+    expected = torch.linalg.svdvals(A)[::2]  # each θ_i is a singular value twice
     assert form.frequencies.tolist() == pytest.approx(expected.tolist(), abs=1e-12)
 
 
@@ -485,8 +486,7 @@ THETA = sinusoidal.inv_freq(DIM, BASE).tolist()
 
 
 def value(side, pair=0):
-    """Evaluate one side of an identity with numbers substituted; ``pair`` picks θ_i for identities about a single
-    block."""
+    """Evaluate one side of an identity for given numbers. For identities about a single block, ``pair`` selects θ_i."""
     side = side.subs({P.d: DIM, P.m: M, P.n: N}).doit()
     side = side.subs({P.frequency[i]: THETA[i] for i in range(DIM // 2)}).subs(P.theta_i, THETA[pair])
     for vector, numbers in ((P.query, QUERY), (P.key, KEY)):
@@ -539,7 +539,7 @@ def test_the_reflection_proof_is_that_of_the_module():
 
 
 def test_the_isometry_proof_multiplies_out_a_length():
-    # two vectors can have ⟨q, q⟩ = 5, ⟨q, k⟩ = −3 and ⟨k, k⟩ = 2; for the wrong twin the length isn't 0
+    # Two vectors can have ⟨q, q⟩ = 5, ⟨q, k⟩ = −3 and ⟨k, k⟩ = 2. For the wrong twin, the length isn't 0.
     numbers = {sympy.Symbol(name, real=True): value for name, value in zip(P.PRODUCTS, (5, -3, 2), strict=True)}
     numbers |= {P.a: 3, P.b: -2}
     for wrong, expected in ((False, 0), (True, 4 * 9 * 5)):  # |2a f(q)|² = 4a²⟨q, q⟩
@@ -610,7 +610,8 @@ def test_bad_input_is_named(call, error, message):
 
 def test_every_public_function_has_bad_input_and_a_description():
     results = {"Polar", "Phase", "NormalForm"}
-    symbolic = {"polar_form", "length_at", "turned_vector"}  # their input is the result of the previous step
+    # the input of these functions is the result of the previous step
+    symbolic = {"polar_form", "length_at", "turned_vector"}
     assert public(D) - results - symbolic == {call.partition("(")[0] for call, *_ in BAD}
     assert all(inspect.getdoc(getattr(D, name)) for name in public(D))
 

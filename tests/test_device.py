@@ -108,7 +108,8 @@ def test_bad_provenance(argument, value, allowed):
 
 
 def test_the_folder_code_does_not_hide_the_standard_librarys_module():
-    # pdb and IPython import the module `code`; a code/__init__.py would make them import our folder instead
+    # pdb and IPython import the standard module `code`. If code/__init__.py existed, they would import our folder
+    # instead.
     found = subprocess.run(
         [sys.executable, "-c", "import code; print(hasattr(code, 'InteractiveConsole'), code.__file__)"],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -131,4 +132,4 @@ def test_imports_stay_light():
     assert not modules_after("import ropebook, ropebook.checks") & {"torch", "numpy"}
     loaded = modules_after("import ropebook.attention, ropebook.device")
     assert not loaded & {"matplotlib", "anywidget", "ipywidgets", "IPython", "transformers"}
-    assert "sympy" not in loaded - modules_after("import torch")  # some releases of torch load it themselves
+    assert "sympy" not in loaded - modules_after("import torch")  # some releases of torch load sympy themselves

@@ -1,4 +1,4 @@
-"""Tests of cells that use the dials of a figure, and of their behaviour in a notebook when a dial is moved."""
+"""Tests of cells that use a figure's dials, and of what these cells do in a notebook when a dial is moved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.paths import BOOK, ROOT
 
 
 def cell(page: str, word: str) -> str:
-    """Return the only visible code cell on a page that contains this word."""
+    """Return the page's only visible code cell that contains this word."""
     found = re.findall(r"^```\{code-cell\} python\n(?!:tags:)(.*?)^```", (BOOK / page).read_text("utf-8"), re.M | re.S)
     [text] = [one for one in found if word in one]
     return text
@@ -48,7 +48,7 @@ def test_a_cell_listens_to_the_dials():
     assert [torch.equal(one, derivation.rotate(q, 2)) for one in shown] == [True]
     dials.position = 7
     assert torch.equal(shown[-1], derivation.rotate(q, 7))
-    dials.set_state({"dim": 2, "base": 50.0})  # the page sends them in this form
+    dials.set_state({"dim": 2, "base": 50.0})  # the page sends the values of several dials like this
     assert torch.equal(shown[-1], derivation.rotate(q[:2], 7, 50.0))
 
 
@@ -62,7 +62,7 @@ def test_a_cell_links_two_figures():
     assert [(cells[name].base, cells[name].dim) for name in ("one_curve", "hands")] == [(500.0, 64)] * 2
 
 
-@pytest.mark.parametrize("part", range(1, 4))  # the first part is a single page without such a cell
+@pytest.mark.parametrize("part", range(1, 4))  # the first part is a single page, which has no such cell
 def test_each_part_of_the_book_has_such_a_cell(part):
     import yaml
 

@@ -1,4 +1,4 @@
-"""Tests of the package as a whole: what it refuses and what it depends on."""
+"""Tests of the package as a whole: the input that it refuses, and the packages that it depends on."""
 
 import inspect
 import re

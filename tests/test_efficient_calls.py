@@ -1,5 +1,5 @@
-"""Tests of the ways to call `RotaryEmbedding` (q alone, tokens first, in place) and of how often a model computes its
-tables."""
+"""Tests of the ways to call `RotaryEmbedding` (with q alone, with tokens first, or in place), and of how often a model
+computes its tables."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_q_and_k_with_numbers_in_common_are_not_rotated_in_place(q, k):
     before = BOTH.clone()
     embedding = RotaryEmbedding(
         8, rotary_dim=4, layout="interleaved"
-    )  # entries that only pass through mustn't change either
+    )  # entries that are passed through must not change either
     cos, sin = embedding.cos_sin(torch.arange(5))
     for call in (
         lambda: embedding(q, k, in_place=True),
@@ -112,7 +112,7 @@ def test_q_and_k_with_numbers_in_common_are_not_rotated_in_place(q, k):
 
 
 def test_one_tensor_in_both_places_is_refused_without_addresses_too(monkeypatch):
-    """While a graph is traced, there are no addresses to compare."""
+    """While a graph is being traced, there are no memory addresses to compare."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     x = Q.clone()
     with pytest.raises(ValueError, match="q and k must not share memory"):
@@ -130,7 +130,7 @@ def test_one_tensor_in_both_places_is_refused_without_addresses_too(monkeypatch)
     ids=["entries", "heads", "every other head"],
 )
 def test_slices_of_one_tensor_without_a_number_in_common_are_rotated_in_place(q, k):
-    """q, k and v come from one product, and the gradient reaches it."""
+    """q, k and v are slices of a single product, and the gradient must reach that product."""
     embedding, weights = RotaryEmbedding(8, layout="interleaved"), random(2, 4, 5, 24, seed=4)
     seen = []
     for in_place in (False, True):
@@ -179,7 +179,7 @@ def test_a_model_computes_its_tables_once_a_call(monkeypatch, scaling):
     model = LlamaModel(20, 16, 24, n_layers=4, n_heads=2, scaling=scaling, layout="interleaved")
     assert counted(monkeypatch, model, TOKENS, positions=torch.arange(6) + 3) == 1
     assert counted(monkeypatch, model, TOKENS) == 1
-    # after the call nothing is kept, except the table of a model without scaling
+    # after the call, only a model without scaling keeps its table
     assert counted(monkeypatch, model, TOKENS) == (scaling is not None)
     assert model.layers[0].attention.rotary._kept is None
 
@@ -202,7 +202,7 @@ def test_tables_are_let_go_after_an_error():
 
 
 def greedy(model: LlamaModel, tokens: torch.Tensor, new: int) -> torch.Tensor:
-    """Decode greedily without any cache."""
+    """Decode greedily without using a cache."""
     for _ in range(new):
         with torch.no_grad():
             tokens = torch.cat((tokens, model(tokens)[:, -1:].argmax(-1)), 1)
@@ -242,7 +242,7 @@ def test_a_model_of_extended_layers_generates(name, options):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_is_wrong_is_called_by_its_name(layout):
-    """The error must be ours, because torch's own error doesn't say which argument is wrong."""
+    """The error must be one of ours, because torch's own error doesn't say which argument is wrong."""
     q, k = qk(dtype=torch.float32)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     rope, away, small = E.RotaryEmbedding(8, layout=layout), torch.device("meta"), torch.float8_e4m3fn
@@ -297,7 +297,8 @@ def test_what_is_wrong_is_called_by_its_name(layout):
     ids=["the module", "apply_rotary", "apply_rotary_qk"],
 )
 def test_a_layout_that_is_left_out_is_said(call):
-    """Without the warning, Llama's weights from transformers would silently be rotated in the wrong layout."""
+    """Without this warning, Llama weights from transformers would be rotated in the wrong layout without anybody
+    noticing."""
     with pytest.warns(FutureWarning, match="now it is 'interleaved', .* Llama, .* in transformers want layout='half'"):
         call()
 

@@ -1,4 +1,4 @@
-"""Tests that a checkpoint in Meta's format gives equal logits in transformers' Llama and in this package's."""
+"""Test that a checkpoint in Meta's format gives the same logits in transformers' Llama and in this package's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of_meta() -> dict[str, torch.Tensor]:
 
 
 def ours(state: dict[str, torch.Tensor]) -> LlamaModel:
-    """This package also rotates neighbouring entries, so the weights are copied by name, unchanged."""
+    """Load the weights by name, unchanged, because this package also rotates neighbouring entries."""
     names = {
         "tok_embeddings": "embedding",
         "output": "lm_head",
@@ -81,8 +81,8 @@ def test_equal_logits_in_both(theirs):
     with torch.no_grad():
         here, there = ours(of_meta())(tokens), theirs(tokens).logits
     assert largest(there) > 0.5
-    assert largest(here - there) < 1e-5  # their angles and norms are float32
-    # converting transformers' weights back into this package, in either layout, gives our logits again
+    assert largest(here - there) < 1e-5  # transformers computes angles and norms in float32
+    # converting transformers' weights back to this package, in either layout, must give the same logits as before
     for layout in ("half", "interleaved"):
         again = LlamaModel.from_transformers(theirs.state_dict(), theirs.config, layout)
         with torch.no_grad():
@@ -90,8 +90,8 @@ def test_equal_logits_in_both(theirs):
 
 
 def test_rows_are_those_of_the_published_permutation():
-    """The expected rows are computed by viewing them as (heads, pairs, 2) and swapping the last two axes, like
-    transformers' own conversion script."""
+    """The expected rows come from viewing the rows as (heads, pairs, 2) and swapping the last two axes, as
+    transformers' own conversion script does."""
     state = of_meta()
     found = meta_to_transformers(state, PARAMS)
     for name, heads in (("q", 4), ("k", 2)):
@@ -147,7 +147,7 @@ def test_there_and_back():
     meta = of_meta()
     theirs = meta_to_transformers(meta, PARAMS)
     found = transformers_to_meta(theirs, PARAMS)
-    del meta["rope.freqs"]  # it is computed, not stored
+    del meta["rope.freqs"]  # the frequencies are computed, not stored
     assert found.keys() == meta.keys()
     for name, weight in found.items():
         assert torch.equal(weight, meta[name]), name

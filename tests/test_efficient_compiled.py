@@ -1,4 +1,4 @@
-"""Tests of the compiled form, and of the effect of a compiler on the other forms."""
+"""Tests of the compiled form, and of how a compiler affects the other forms."""
 
 import os
 import subprocess
@@ -97,7 +97,7 @@ def test_another_failure_while_compiling_is_not_remembered(monkeypatch):
 
 
 class Graphs:
-    """A backend of torch.compile that counts graphs and runs them uncompiled, so no C++ compiler is needed."""
+    """A torch.compile backend that counts graphs and runs them uncompiled, so no C++ compiler is needed."""
 
     def __init__(self):
         self.count = 0
@@ -148,8 +148,8 @@ def test_one_graph_with_position_tensors_partial_and_scaled(layout, graphs):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("for_onnx", [False, True])
 def test_a_graph_for_onnx_has_operators_of_torch_only(layout, for_onnx, monkeypatch):
-    """The graph has no complex numbers either, because ONNX has none. The exporter itself needs packages that aren't
-    installed here."""
+    """The graph must not contain complex numbers either, because ONNX has none. The exporter itself isn't run, because
+    it needs packages that aren't installed here."""
     monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: for_onnx)
     rope = E.RotaryEmbedding(8, layout=layout, rotary_dim=6)
     q, k = random(1, 4, 5, 8, dtype=torch.float32), random(1, 2, 5, 8, dtype=torch.float32)
@@ -220,7 +220,7 @@ def test_tables_inside_a_graph_are_made_once_for_all_heads(graphs):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_a_graph_is_made_of_is_the_same_rotation(layout, monkeypatch):
-    """Run the branches meant for compilation without compiling."""
+    """Run, without compiling, the branches that are meant for compilation."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     q, k = qk()
     rope = E.RotaryEmbedding(8, layout=layout)

@@ -1,4 +1,4 @@
-"""Tests of the cost of each form, compared with counts of what torch runs."""
+"""Tests of the cost of each form, compared with counts of the operations that torch runs."""
 
 import pytest
 import torch
@@ -14,12 +14,13 @@ from tests.rotations import EAGER, LAYOUTS, tables
 @pytest.mark.parametrize("form", EAGER)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_costs_are_what_torch_runs(form, layout, monkeypatch):
-    monkeypatch.setattr(forms, "SMALL", 0)  # use the method for long texts
+    monkeypatch.setattr(forms, "SMALL", 0)  # always use the method for long texts
     tokens, dim, heads = 3, 8, 40
     x = random(1, heads, tokens, dim, dtype=torch.float32)
     cos, sin = tables(range(tokens), dim, dtype=torch.float32)
     table = tokens * dim * (dim if form == "dense" else 4)
-    if (form, layout) == ("in_place", "half"):  # it works head by head, and each step is as small as a table
+    # this form works head by head, and its intermediate results are as small as a table
+    if (form, layout) == ("in_place", "half"):
         counts = [count_one_head(x[:, head], cos, sin) for head in range(heads)]
         flops, data, read = (sum(column) for column in zip(*counts, strict=True))
     else:
@@ -40,7 +41,7 @@ def test_the_default_of_few_tokens_in_halves():
 
 
 def count_one_head(head, cos, sin):
-    # we repeat the head many times, so that it is larger than a table and can be distinguished from one
+    # we repeat the head many times, which makes it larger than a table, so the two can be told apart
     many = 50
     x = head[:, None].expand(many, 1, *head.shape[1:]).clone()
     with Count(cos.numel()) as count:
@@ -57,7 +58,7 @@ def test_products_counted_by_torch_itself():
 
 
 def test_costs_by_hand():
-    # Llama-3-8B in bfloat16: at least 20480 bytes per token have to be moved
+    # In bfloat16, Llama-3-8B has to move at least 20480 bytes per token.
     least = E.rotation_cost("compiled", 128, 40, bytes_per_element=2)
     assert least.data_bytes == 20480
     assert least == E.RotationCost(3 * 128 * 40, 20480, 256)

@@ -1,5 +1,5 @@
-"""Tests of the ladder of forms and their gradients, compared with transformers' rotations, torch's ONNX operator and
-complex numbers."""
+"""Tests of the successive forms of the rotation and of their gradients, compared with transformers' rotations, torch's
+ONNX operator and complex numbers."""
 
 import math
 
@@ -19,7 +19,7 @@ HALVES = [torch.bfloat16, torch.float16]
 
 
 def test_by_hand():
-    # d = 4, m = 2, q = (1, 2, 3, 4), so the angles are 2 and 0.02
+    # d = 4, m = 2 and q = (1, 2, 3, 4), so the angles are 2 and 0.02
     expected = [math.cos(2) - 2 * math.sin(2), 2 * math.cos(2) + math.sin(2)]
     expected += [3 * math.cos(0.02) - 4 * math.sin(0.02), 4 * math.cos(0.02) + 3 * math.sin(0.02)]
     assert expected == pytest.approx([-2.234, 0.077, 2.92, 4.06], abs=1e-2)
@@ -59,7 +59,7 @@ def test_every_form_against_the_onnx_operator(form, layout, dtype, device):
     ours = E.FORMS[form](x.clone(), cos.to(device), sin.to(device), layout).cpu()
     theirs = torch.onnx.ops.rotary_embedding(x.cpu().to(wide), cos, sin, None, interleaved=layout == "interleaved")
     assert ours.dtype == dtype
-    # The arithmetic is in float32 and the result is rounded once, so its error is at most one step of the type.
+    # The arithmetic is done in float32 and the result is rounded once, so the error is at most one step of the type.
     assert torch.allclose(
         ours.double(),
         theirs.double(),
@@ -85,7 +85,7 @@ def test_half_data_are_rounded_once(form):
         right = exact(x, range(300), layout)
         ours = E.FORMS[form](x.clone(), *tables(range(300), 16, dtype=torch.float32), layout)
         step = 2.0 ** (right.abs().log2().floor() - 7)
-        # half a step of bfloat16, plus the rounding error of float32
+        # half a step of bfloat16, plus float32's rounding error
         assert ((ours.double() - right).abs() <= 0.5 * step + 1e-6).all()
 
 
@@ -132,7 +132,7 @@ def test_every_form_takes_any_strides(form, strange):
 
 @pytest.mark.parametrize("form", [E.rotate_half, E.rotate_every_two])
 def test_a_quarter_turn_needs_negative_numbers(form):
-    """A quarter turn changes a sign, and in uint8 the negative of 1 is 255."""
+    """A quarter turn changes signs, and in uint8 the negative of 1 is 255."""
     for dtype in (torch.uint8, torch.uint16, torch.bool):
         with pytest.raises(TypeError, match=rf"x must be of a type with negative numbers, got dtype {dtype}"):
             form(torch.ones(4, dtype=dtype))
@@ -149,7 +149,7 @@ def test_the_sparse_form_is_that_of_transformers():
     x = random(2, 3, 5, 8, dtype=torch.float32)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     assert torch.equal(E.rotate_half(x), llama.rotate_half(x))
-    # Cohere's rotate_half, despite its name, is our rotate_every_two
+    # despite its name, Cohere's rotate_half does the same as our rotate_every_two
     assert torch.equal(E.rotate_every_two(x), cohere.rotate_half(x))
     assert torch.equal(E.rotate_every_two(x), gptj.rotate_every_two(x))
     wide = torch.cat((cos, cos), -1)[None], torch.cat((sin, sin), -1)[None]
@@ -172,7 +172,8 @@ def test_a_rotation_keeps_lengths_and_is_undone_by_the_opposite(seed, layout, m,
     assert largest(on - E.rotate_eager(x, *tables([m + n], 8), layout)) < 1e-8
 
 
-# The vectors are rounded four times. In float64 the rounding error of angles of 10⁵ radians dominates.
+# The vectors are rounded four times. In float64, the rounding error of angles of 10⁵ radians is larger than the errors
+# from these four roundings.
 ROUNDED = {torch.float64: 1e-9, torch.float32: 1e-6, torch.bfloat16: 0.02}
 
 
@@ -198,7 +199,7 @@ def test_gradients(form, layout):
     x = random(2, 2, 3, 4).requires_grad_()
 
     def rotate(x):
-        # multiplied by 1, because a rotation in place must not change a leaf
+        # we multiply by 1, because an in-place rotation must not change a leaf tensor
         return E.FORMS[form](x * 1, cos, sin, layout)
 
     assert torch.autograd.gradcheck(rotate, (x,))
@@ -247,18 +248,18 @@ def test_in_place_refuses_leaves_and_leaves_them_alone():
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
 def test_in_place_refuses_what_would_be_turned_twice_and_leaves_it_alone(layout, dtype):
-    """In each of these views, several entries share one number in memory."""
+    """In each of these views, several entries share the same number in memory."""
     memory = random(400, dtype=dtype)
     kept = memory.clone()
     shared = memory[:40].view(1, 1, 5, 8)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     for x in (
-        shared.expand(1, 4, 5, 8),  # one key head for four query heads
+        shared.expand(1, 4, 5, 8),  # four query heads share one key head
         shared.expand(3, 1, 5, 8),
         shared[0].expand(4, 5, 8),
-        shared[:, :, :1].expand(1, 1, 5, 8),  # the same token five times
-        memory.as_strided((1, 2, 5, 8), (0, 16, 8, 1)),  # heads that share three tokens
-        memory.as_strided((1, 2, 5, 8), (0, 100, 4, 1)),  # overlapping windows
+        shared[:, :, :1].expand(1, 1, 5, 8),  # the same token appears five times
+        memory.as_strided((1, 2, 5, 8), (0, 16, 8, 1)),  # these heads share three tokens
+        memory.as_strided((1, 2, 5, 8), (0, 100, 4, 1)),  # these windows overlap
     ):
         with pytest.raises(ValueError, match=r"x must hold each number once .* with strides"):
             E.rotate_in_place(x, cos, sin, layout)
@@ -268,7 +269,8 @@ def test_in_place_refuses_what_would_be_turned_twice_and_leaves_it_alone(layout,
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_in_place_takes_slices_and_transposes(layout):
     cos, sin = tables(range(5), 8)
-    both = random(2, 5, 6, 16)  # (batch, tokens, heads, …), the shape in which one projection returns queries and keys
+    # the shape (batch, tokens, heads, …), in which one projection returns both queries and keys
+    both = random(2, 5, 6, 16)
     kept = both.clone()
     for x in (both[:, :, :4, :8].transpose(1, 2), both[:, ::1, ::2, 8:].transpose(1, 2)):
         expected = exact(x, range(5), layout)
@@ -292,13 +294,13 @@ def test_in_place_under_activation_checkpointing(use_reentrant):
         return lambda x: rotate(linear(x), cos, sin).sin()
 
     def checkpointed(x):
-        # backward() instead of grad(), because the reentrant variant doesn't support grad()
+        # we call backward() instead of grad(), because the reentrant variant doesn't support grad()
         linear.weight.grad = None
         checkpoint(inside(E.rotate_in_place), x, use_reentrant=use_reentrant).square().sum().backward()
         return linear.weight.grad
 
     assert largest(checkpointed(x) - gradient(inside(E.rotate_by_pairs), x)) < 1e-12
-    # Here the checkpoint's argument would be rotated twice, which must raise an error instead of giving a wrong
+    # Here the checkpoint's argument would be rotated twice. This must raise an error instead of giving a wrong
     # gradient.
     with pytest.raises((RuntimeError, ValueError), match=r"inplace operation|must not be a leaf"):
         checkpoint(
@@ -307,7 +309,7 @@ def test_in_place_under_activation_checkpointing(use_reentrant):
 
 
 def test_in_place_on_what_was_kept_raises():
-    y = random(2, 3, 5, 8).requires_grad_().exp()  # exp keeps its result for the gradient
+    y = random(2, 3, 5, 8).requires_grad_().exp()  # exp keeps its result for the backward pass
     E.rotate_in_place(y, *tables(range(5), 8))
     with pytest.raises(RuntimeError, match="inplace operation"):
         y.sum().backward()

@@ -1,5 +1,5 @@
-"""Tests of the rotation under autograd: gradients are rotated back by −φ however they are computed, even if the output
-is written in parts."""
+"""Tests of the rotation under autograd. Every way to compute the gradients must rotate them back by −φ, even if the
+output is written in parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ SHAPES = {"(T, d)": (3, 4), "(B, H, T, d)": (1, 2, 3, 4), "a row of each": (2, 1
 
 @pytest.fixture(params=["whole", "part by part", "few"])
 def way(request, monkeypatch):
-    """Run a test in three variants: all numbers at once, two tokens at a time, or the method for few numbers."""
+    """Run a test in three variants: with all numbers at once, with two tokens at a time, and with the method for few
+    numbers."""
     monkeypatch.setattr(forms, "SMALL", 2**15 if request.param == "few" else 0)
     monkeypatch.setattr(forms, "CHUNK", 2 if request.param == "part by part" else 2**16)
     return request.param
@@ -39,7 +40,7 @@ def test_first_and_second_derivatives_are_those_of_differences(name, layout, way
 
     assert torch.autograd.gradcheck(turned, x)
     assert torch.autograd.gradgradcheck(lambda x: turned(x) ** 3, x)
-    # cos and sin get gradients too
+    # cos and sin must get gradients, too
     given = x, cos.clone().requires_grad_(), sin.clone().requires_grad_()
     assert torch.autograd.gradcheck(turned, given)
 
@@ -47,7 +48,7 @@ def test_first_and_second_derivatives_are_those_of_differences(name, layout, way
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
 def test_every_way_gives_the_same_numbers(layout, dtype, monkeypatch):
-    """The numbers agree to the last bit, so the rounding errors are the same too."""
+    """The numbers must agree to the last bit, including their rounding errors."""
     x, (cos, sin) = random(2, 3, 50, 16).to(dtype), tables(range(50), 16, dtype=torch.float32)
     wide = torch.promote_types(dtype, torch.float32)
     for strange in (x, x.transpose(1, 2).contiguous().transpose(1, 2), x[..., :8, :].repeat(1, 1, 7, 1)[..., :50, :]):
@@ -63,7 +64,7 @@ def test_every_way_gives_the_same_numbers(layout, dtype, monkeypatch):
             assert found.stride() == torch.empty_like(strange).stride()
             if layout == "half":
                 assert torch.equal(found, right)
-            else:  # computed as a product of complex numbers
+            else:  # this layout is computed as a product of complex numbers, which rounds differently
                 assert largest(found.double() - right.double()) <= 4 * torch.finfo(dtype).eps
 
 
@@ -151,7 +152,8 @@ def test_rows_made_in_inference_mode_serve_training():
 
 
 def test_nothing_is_kept_of_what_is_traced():
-    """A table made under a transform or in fake mode contains no actual numbers."""
+    """A table that was made under a transform or in fake mode must not be kept, because it contains no actual
+    numbers."""
     for tokens in (1, 5):
         rope, x = E.RotaryEmbedding(8, layout="half"), random(1, 2, tokens, 8)
         torch.func.grad(lambda x, rope=rope: rope(x, x)[0].sum())(x)

@@ -40,7 +40,7 @@ def test_the_order_carries_one_rotation_into_the_other(seed, position):
 @pytest.mark.parametrize("rotary_dim", [None, 8, 4])
 @pytest.mark.parametrize("bias", [False, True])
 def test_converted_projections_keep_the_scores(to, rotary_dim, bias):
-    """Heads are grouped (4 query heads, 2 key heads), and both projections have to be converted."""
+    """The heads are grouped (4 query heads, 2 key heads), and both projections have to be converted."""
     other = {"half": "interleaved", "interleaved": "half"}[to]
     x, head_dim = random(1, 6, 32), 8
     q_proj, k_proj = torch.nn.Linear(32, 32, bias).double(), torch.nn.Linear(32, 16, bias).double()
@@ -63,7 +63,7 @@ def test_converted_projections_keep_the_scores(to, rotary_dim, bias):
         assert largest(scores(to, *layers) - right) > 0.01
     for layer, heads, new in ((q_proj, 4, new_q), (k_proj, 2, new_k)):
         assert torch.equal(convert(new, heads, other).weight, layer.weight)
-    # treating all heads as one head moves rows from one head to another
+    # if all heads were treated as a single head, rows would move from one head to another
     with torch.no_grad():
         wrong = E.convert_weight(q_proj.weight, 1, 32, to, rotary_dim)
     assert not torch.equal(wrong, new_q.weight)
@@ -79,7 +79,7 @@ def test_converted_scores_by_the_rotations_of_transformers():
     wide = torch.cat((cos, cos), -1)[None], torch.cat((sin, sin), -1)[None]
 
     def heads(weight):
-        return (x @ weight.T).unflatten(-1, (2, dim))[None]  # (1, T, heads, d)
+        return (x @ weight.T).unflatten(-1, (2, dim))[None]  # the shape is (1, T, heads, d)
 
     q, k = (interleaved(heads(w), sin[None], cos[None]).transpose(1, 2) for w in (w_q, w_k))
     new = (heads(E.convert_weight(w, 2, dim, "half")).transpose(1, 2) for w in (w_q, w_k))

@@ -47,7 +47,7 @@ def test_apply_rotary_turns_the_first_entries_only(backend, layout, rotary_dim, 
 
 @pytest.fixture
 def kernel(monkeypatch):
-    """A substitute for the kernel's module that records its calls."""
+    """A substitute for the kernel module that records calls to it."""
     asked = []
 
     def rotary(q, k, cos, sin, *, layout):
@@ -123,7 +123,7 @@ def test_offsets_and_positions_are_the_rotation(seed, layout, base, offset, rota
 
 
 def test_positions_per_row():
-    # the first row is packed, the second padded on the left
+    # the first row is packed, and the second is padded on the left
     positions = torch.tensor([[0, 1, 2, 0, 1], [0, 0, 0, 1, 2]])
     q, k = qk()
     for ours, x in zip(E.RotaryEmbedding(8, layout="interleaved")(q, k, positions), (q, k), strict=True):
@@ -278,8 +278,8 @@ class Counted(TorchDispatchMode):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @torch.no_grad()
 def test_one_token_takes_fewer_operations_than_in_transformers(layout, dtype):
-    """An operation takes a microsecond or more whatever its input, so for a single token the number of operations
-    determines the time."""
+    """Every operation takes at least a microsecond, whatever its input. For a single token, the time therefore depends
+    on the number of operations."""
     q, k = random(1, 32, 1, 128, dtype=dtype), random(1, 8, 1, 128, dtype=dtype)
     cos, sin = tables([7], 128, dtype=torch.float32)
     wide = (torch.cat((table, table), -1)[None].to(dtype) for table in (cos, sin))
@@ -325,13 +325,13 @@ def test_what_the_table_was_made_of_cannot_be_set(name, used_before):
     for value in (other, torch.nn.Parameter(torch.ones(4))):
         with pytest.raises(AttributeError, match=f"{name} cannot be set .* make another RotaryEmbedding"):
             setattr(rope, name, value)
-    rope.inv_freq.zero_()  # changes only a copy
+    rope.inv_freq.zero_()  # this changes only a copy of the frequencies
     assert (rope.dim, rope.rotary_dim, rope.base) == (8, 8, 10000.0)
     q, k = qk()
     for at in ({}, {"offset": 3}, {"positions": torch.arange(5)}):
         first = at.get("offset", 0)
         assert largest(rope(q, k, **at)[0] - exact(q, range(first, first + 5), "interleaved")) < 1e-13
-    # do what the error message suggests
+    # follow the suggestion in the error message
     slow = E.RotaryEmbedding(
         8, scaling=lambda inv_freq, length: (sinusoidal.inv_freq(8, 500.0), 1.0), layout="interleaved"
     )
@@ -352,7 +352,7 @@ def test_scaling_enters_with_the_length_and_the_factor():
 
     def scaling(inv_freq, length):
         asked.append(length)
-        inv_freq /= 2  # this changes only its own copy
+        inv_freq /= 2  # this changes only the function's own copy
         return inv_freq, 1.5
 
     rope = E.RotaryEmbedding(8, scaling=scaling, layout="interleaved")

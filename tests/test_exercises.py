@@ -1,4 +1,5 @@
-"""Tests of the answers to the exercises: correct answers of several kinds are accepted, and every mistake is named."""
+"""Tests of the answers to the exercises. Several kinds of correct answers must be accepted, and every mistake must be
+named."""
 
 import math
 import re
@@ -133,7 +134,7 @@ def test_every_mistake_of_the_gallery_is_named(name):
     options = {"base": exercise.base, "layout": exercise.layout}
     for mistake, wrong in mistakes.MISTAKES.items():
         found = check(name, lambda q, k, m, wrong=wrong: wrong(q, k, q, m, **options)[:2])
-        # without values, this is all that remains of these two mistakes
+        # without values, nothing else of these two mistakes remains
         expected = {"rotated_values": None, "key_value": "key_only"}.get(mistake, mistake)
         assert found.mistake == expected
     assert check(name, lambda q, k, m: half(q, k, m, **options)).right
@@ -142,7 +143,7 @@ def test_every_mistake_of_the_gallery_is_named(name):
 def test_the_wrong_layout_for_given_weights_is_called_so():
     found = check("efficient: rotation", lambda q, k, m: half(q, k, m, layout="interleaved"))
     assert found.mistake == "other_layout"
-    assert "commonest" in found.said
+    assert "most common" in found.said
     assert check("efficient: rotation", lambda q, k, m: half(q, k, m, base=10000.0)).mistake == "other_base"
     assert check("efficient: rotation", lambda q, k, m: half(q, k, m / 4)).mistake == "scaled"
 
@@ -177,7 +178,7 @@ def test_an_exercise_that_is_not_there_is_refused():
 
 
 def last_token_moves(function):
-    """Return how far earlier outputs move when the last token changes."""
+    """Return how much earlier outputs change when the last token changes."""
     x, *matrices = (exercises.marking.random(*shape, seed=seed) for seed, shape in enumerate([(6, 4)] + 3 * [(4, 4)]))
     other = x.clone()
     other[-1] += 1
@@ -251,8 +252,8 @@ def test_dynamic_frequencies_spoil_the_cache():
     within = []
     for _ in range(20):
         right = tasks.planted(q, within, new, length=100)
-    # with equal keys, a score within L depends only on the distance; beyond L it differs from the score that the newest
-    # frequencies would give
+    # If all keys are equal, a score within L depends only on the distance. Beyond L, it differs from the score with the
+    # newest frequencies.
     assert (scores - right).abs().max() > 0.1
 
 
@@ -262,7 +263,7 @@ MARKS = "By hand|Proof|Code|Find the bug|Find the leak|Open"
 
 
 def marked(chapter):
-    """Return the marks of a chapter's exercises, both on its page and on its depth pages."""
+    """Return the marks of a chapter's exercises, on its main page and on its depth pages."""
     found = []
     for page in [BOOK / f"{chapter}.md", *sorted(BOOK.glob(f"{chapter}_*.md"))]:
         text = page.read_text(encoding="utf-8")
@@ -282,7 +283,7 @@ def test_a_chapter_has_enough_exercises_of_every_kind(chapter):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_solutions_on_the_page_are_right(chapter):
-    """Every cell runs, open questions are marked as open, and the solutions are correct."""
+    """Every cell must run, open questions must be marked as open, and the solutions must be correct."""
     answers = {}
     space = {"__name__": "page"}
     page = BOOK / f"{chapter}_exercises.md"
@@ -303,8 +304,8 @@ def test_solutions_on_the_page_are_right(chapter):
 
 
 def test_an_exercise_loads_no_other_chapter():
-    """If an exercise loaded another chapter, every page of exercises would have to run again when that chapter's module
-    changes."""
+    """If an exercise loaded another chapter's module, a change of that module would make every page of exercises run
+    again."""
     code = (
         "import sys; from ropebook.exercises import EXERCISES, attention; EXERCISES['attention: heads'];"
         "print([name for name in sys.modules if name.startswith(('ropebook.decay', 'ropebook.extrapolation'))])"

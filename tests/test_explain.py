@@ -1,5 +1,5 @@
-"""Tests of the report on a configuration, compared with transformers: assumptions, frequencies, snippets, hostile
-files."""
+"""Tests of the report on a configuration, compared with transformers: its assumptions, frequencies and snippets.
+Hostile files are tested as well."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ropebook.explorers.explain import EXAMPLES
 from tests import explain_cases as cases
 from tests.explain_theirs import rotary_class, theirs_of
 
-MIXED = 1e-4  # as in test_extrapolation_interop, because transformers computes in float32
+MIXED = 1e-4  # the same tolerance as in test_extrapolation_interop, because transformers computes in float32
 FAMILIES = RULES["families"]
 
 
 @pytest.fixture(autouse=True)
 def _quiet():
-    logging.disable(logging.WARNING)  # hides transformers' warnings about odd configurations
+    logging.disable(logging.WARNING)  # suppresses transformers' warnings about unusual configurations
     yield
     logging.disable(logging.NOTSET)
 
@@ -49,7 +49,7 @@ def test_what_is_odd_is_named(name):
 
 
 def test_every_doubt_has_a_case():
-    """If every doubt has a case, every rule applies to some configuration."""
+    """If every doubt occurs in some case, then every rule applies to some configuration."""
     named = {name for _, names in cases.CASES.values() for name in names}
     rules = {doubt["name"] for doubt in RULES["doubts"]} | set(RULES["always"])
     rare = {"no-length", "no-maximum-for-factor", "longrope-shrinks", "one-pair", "still-proportional", "two-lengths"}
@@ -153,7 +153,7 @@ def test_rules_are_json():
 
 
 def test_rules_name_facts_that_exist():
-    """A condition on a fact that nothing computes would never be true."""
+    """A condition on a fact that nothing computes could never be true."""
     known = {"stopped", "asked", "on_cos", "reach_window"}
     for config, _ in cases.CASES.values():
         for table in explain(config).tables:
@@ -192,7 +192,8 @@ def test_numbers_are_near_what_they_say(digits):
 
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_a_family_is_what_transformers_has(kind):
-    """Compare the base, share, width and window that a family's configuration assumes, and the layout of its code."""
+    """Compare the base, share, width and window that are assumed for a family of models, and the layout in which its
+    code rotates."""
     family, config = FAMILIES[kind], CONFIG_MAPPING[kind]()
     parameters = config.rope_parameters
     if "local_base" in family:
@@ -221,7 +222,7 @@ def test_a_family_is_what_transformers_has(kind):
 
 
 def layout(kind, config):
-    """Find the layout by running the code: which entry is paired with a query's only nonzero entry?"""
+    """Find the layout by running the code: to which entry does the rotation move a query's only nonzero entry?"""
     module = importlib.import_module(rotary_class(kind).__module__)
     if kind == "llama4_text":
         q = torch.zeros(1, 1, 1, 8)
@@ -391,8 +392,8 @@ def test_the_module_can_be_run(tmp_path):
 
 
 def test_ten_thousand_mutated_files():
-    """Each file leads to a named error, to unknown, or to numbers. Every eighth set of numbers is compared with
-    transformers'."""
+    """Each file must lead to a named error, to "unknown", or to numbers. Every eighth set of numbers is compared with
+    transformers' numbers."""
     random, ends = Random(2026), Counter()
     errors = {"not-json", "too-deep", "too-long", "empty"}
     for _ in range(10_000):

@@ -1,5 +1,5 @@
-"""Tests of the page on extending 8k to 32k: the check detects a scaling that did not take effect, both in the book's
-Llama and in transformers."""
+"""Tests of the page on extending a model from 8k to 32k. The check must detect that a scaling didn't take effect, both
+in the book's Llama and in transformers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXPECTED = X.YaRN(4.0, 8192)(THETA)
 
 @pytest.fixture(scope="module")
 def shown():
-    """The functions that the page shows, from its cells and from its block for transformers."""
+    """Return the functions shown on the page, in its cells and in its code block for transformers."""
     names: dict = {}
     for function in ("read_frequencies", "check_scaling", "loss_by_position"):
         exec(cell_with(PAGE, f"def {function}").split("\n\n\nevery =")[0], names)
@@ -123,7 +123,7 @@ def test_the_original_length_that_is_left_out_is_the_new_maximum_and_nobody_warn
 
 @pytest.mark.parametrize("layer", ["rotated", "forgotten"])
 def test_frequencies_are_read_off_what_the_rotation_does(shown, layer):
-    """If an attribute and the rotation disagree, the rotation takes precedence."""
+    """If an attribute disagrees with the actual rotation, the rotation counts."""
     plain = LlamaModel(10, 128, 16, n_layers=1, n_heads=1, layout="half", base=5e5).layers[0].attention.rotary
     scaled = LlamaModel(10, 128, 16, n_layers=1, n_heads=1, layout="half", base=5e5, scaling=X.YaRN(4.0, 8192))
     rotary = {"rotated": scaled.layers[0].attention.rotary, "forgotten": plain}[layer]

@@ -1,5 +1,5 @@
-"""Tests of `install` in models that aren't built like Llama: with layers without positions, latent attention, or norms
-at the end."""
+"""Tests of `install` in models whose structure differs from Llama's: they have layers without positions, latent
+attention, or norms at the end."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SIZES = {
 LATENT = {"q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 8}
 EXPERTS = {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "moe_intermediate_size": 16}
 KINDS = {
-    # of the two layers, the second has no positions
+    # the first of the two layers has positions, and the second has none
     "SmolLM3": {"no_rope_layers": [1, 0]},
     # layers that attend to the whole text have no positions
     "Cohere2": {"sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]},
-    # rotates the last entries of each head
+    # this model rotates the last entries of each head
     "DeepseekV3": LATENT | EXPERTS | {"num_key_value_heads": 4, "first_k_dense_replace": 1},
-    # rotates the first half of each head, and has one matrix for all projections
+    # this model rotates the first half of each head, and has a single matrix for all three projections
     "Persimmon": {},
 }
 OURS = {
@@ -44,15 +44,15 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 def built(kind: str, changes: dict | None = None, **rope) -> torch.nn.Module:
-    """Return a model with random weights in all matrices and gains, so that normalising after the rotation makes a
-    difference."""
+    """Return a model with random matrices and gains. With random gains, it makes a difference if a norm is applied
+    after the rotation."""
     options = SIZES | KINDS.get(kind, {}) | (changes or {})
     known = getattr(transformers, f"{kind}Config").__dataclass_fields__
     config = getattr(transformers, f"{kind}Config")(**{name: one for name, one in options.items() if name in known})
     config.rope_parameters = config.rope_parameters | rope
     torch.manual_seed(0)
     form = getattr(transformers, f"{kind}ForCausalLM")
-    # the other implementations of the experts don't support float64
+    # the other implementations of mixtures of experts don't support float64
     model = form._from_config(config, experts_implementation="eager").eval().double()
     with torch.no_grad():
         for weight in model.parameters():
@@ -100,7 +100,8 @@ def test_a_length_that_is_not_reached_changes_nothing(kind):
 @pytest.mark.parametrize("name", OURS)
 def test_a_cache_changes_nothing(kind, name):
     model, text = built(kind), tokens(48)
-    # beyond the trained length its frequencies would change, but the second layer's keys would be kept
+    # beyond the trained length, dynamic NTK would change its frequencies, but the cached keys of the second layer would
+    # stay the same
     if name == "dynamic_ntk":
         text = text[:, :TRAINED]
     install(model, make(name, **OURS[name]))
@@ -113,7 +114,7 @@ def test_a_cache_changes_nothing(kind, name):
 
 
 def test_layers_without_positions_keep_none():
-    """Positions have no effect there; only log-n scaling may change the length of the queries."""
+    """Without positions, a method has no effect. Only log-n scaling may still change the length of the queries."""
     model, text = built("SmolLM3", {"no_rope_layers": [0, 0]}), tokens(48)
     plain = logits(model, text)
     for name in ("rerope", "self_extend", "dynamic_ntk"):
@@ -131,7 +132,7 @@ def test_layers_without_positions_keep_none():
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        # here, norms with a gain act on vectors that are already rotated
+        # in this model, norms with a gain are applied to vectors that are already rotated
         ("HunYuanDenseV1", "got HunYuanDenseV1Model, whose HunYuanDenseV1Attention does not"),
         ("Flint", "must have no attention sinks .* got FlintAttention with s_aux"),
         ("Gemma2", "must have no softcap .* got Gemma2Attention with softcap"),
@@ -157,7 +158,8 @@ def test_what_cannot_be_done_in_the_attention_is_refused_at_once(kind, message, 
 
 
 def test_a_table_that_the_layers_do_not_read_is_refused():
-    """Granite with windows makes a table for each base, and its original rotary_emb stays in the model unused."""
+    """Granite with windows makes one table for each base. Its original rotary_emb remains in the model, but no layer
+    uses it."""
     model = built("GraniteSWA", {"sliding_window": 16})
     for method in (make("linear", factor=4.0), make("rerope", window=12)):
         with pytest.raises(ValueError, match="share one rotary_emb, got GraniteSWAForCausalLM with 1 more Granite"):
@@ -165,8 +167,8 @@ def test_a_table_that_the_layers_do_not_read_is_refused():
 
 
 def test_a_factor_that_latent_attention_has_in_its_scale_is_refused():
-    """transformers multiplies every q·k by this factor when it builds the model, and the table by the quotient of the
-    two factors."""
+    """transformers includes this factor in the scale of every q·k when it builds the model. It multiplies the table by
+    the quotient of the two factors."""
     model = built("DeepseekV3")
     with pytest.raises(ValueError, match="method must have no mscale_all_dim for a model with latent attention"):
         install(model, make("yarn", factor=4.0, trained_length=TRAINED, mscale=1.0, mscale_all_dim=1.0))
@@ -174,7 +176,7 @@ def test_a_factor_that_latent_attention_has_in_its_scale_is_refused():
 
 @pytest.mark.parametrize("kind", ["Olmo2", "Llama"])
 def test_cosines_and_sines_are_of_the_type_that_the_model_has_them_in(kind):
-    """OLMo rotates in float32 whatever the model's type is; Llama casts cosines and sines to the model's type."""
+    """OLMo rotates in float32, whatever the model's type is. Llama casts cosines and sines to the model's type."""
     model, positions = built(kind).to(torch.bfloat16), torch.arange(9)[None]
     theirs = model.model.rotary_emb
     install(model, make("ntk", factor=2.0))
@@ -190,9 +192,9 @@ def test_cosines_and_sines_are_of_the_type_that_the_model_has_them_in(kind):
 
 
 def test_persimmon_with_weights_written_by_hand():
-    """Each head has 8 entries, and entries 0 … 3 rotate.
+    """Each head has 8 entries, and the first four of them rotate.
 
-    The matrix contains one head's rows for queries, keys and values, followed by those of the next head.
+    The matrix contains all rows of one head (for queries, keys and values), followed by all rows of the next head.
     """
     sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16}
     model = built("Persimmon", sizes | {"qk_layernorm": False})
@@ -203,7 +205,7 @@ def test_persimmon_with_weights_written_by_hand():
     q, k, v = (torch.einsum("hdi,bti->bhtd", whole[:, i], x) + bias[:, i, None] for i in range(3))
     m = torch.arange(10, dtype=torch.float64)
     base = model.config.rope_parameters["rope_theta"]
-    distance = (m[:, None] - m).clamp(max=3)  # ReRoPE with window 3
+    distance = (m[:, None] - m).clamp(max=3)  # the distances of ReRoPE with window 3
     phi = distance[..., None] * base ** (-torch.arange(2, dtype=torch.float64) / 2)
     a, b = (torch.complex(z[..., :2], z[..., 2:4]) for z in (q, k))
     turned = (a[:, :, :, None] * b[:, :, None].conj() * torch.polar(torch.ones_like(phi), phi)).sum(-1).real

@@ -1,4 +1,4 @@
-"""Tests of the methods that change distances, and of the one that changes queries, compared with brute force."""
+"""Tests of the methods that change distances and of the method that changes queries, compared with brute force."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ RULES = {
     X.ReRoPE(8): lambda m, n: min(m - n, 8),
     X.LeakyReRoPE(8, 4.0): lambda m, n: m - n if m - n < 8 else 8 + (m - n - 8) / 4,
     X.SelfExtend(8, 4): lambda m, n: m - n if m - n < 8 else m // 4 - n // 4 + 8 - 8 // 4,
-    X.SelfExtend(7, 3): lambda m, n: m - n if m - n < 7 else m // 3 - n // 3 + 7 - 7 // 3,  # distances jump at 7
+    X.SelfExtend(7, 3): lambda m, n: m - n if m - n < 7 else m // 3 - n // 3 + 7 - 7 // 3,  # the distances jump at 7
 }
 
 
@@ -57,7 +57,7 @@ def test_reach_by_brute_force(name, trained):
 
 def test_reach_as_the_papers_say():
     assert X.SelfExtend(1024, 8).reach(4096) == (4096 - 1024) * 8 + 1024
-    # once the group is larger than the window; otherwise the window isn't a multiple of the group
+    # The first group is larger than its window, and the other two windows aren't multiples of their groups.
     for window, group in [(3, 4), (5, 2), (7, 3)]:
         method, place = X.SelfExtend(window, group), torch.arange(200)
         furthest = method.relative(place, place).max(dim=1).values.cummax(0).values

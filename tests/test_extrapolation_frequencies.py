@@ -1,4 +1,5 @@
-"""Tests of the methods that change frequencies: their formulas in plain Python, and as transformers implements them."""
+"""Tests of the methods that change frequencies. The formulas are compared with plain Python and with transformers'
+implementations."""
 
 import dataclasses
 import inspect
@@ -18,13 +19,13 @@ from tests.methods import FLOAT32, FREQUENCIES, assert_same, bases, bounds, exam
 
 
 def test_frequencies_by_hand():
-    # d = 4, b = 10000: θ = 1, 1/100; λ = 2π, 200π
+    # d = 4 and b = 10000, so θ = 1, 1/100 and λ = 2π, 200π
     theta = plain(4)
     assert X.Interpolation(8.0)(theta)[0].tolist() == pytest.approx([1 / 8, 1 / 800])
     assert X.NTKAware(8.0)(theta)[0].tolist() == pytest.approx([1, 1 / 800])
-    # d = 6, b = 1000: θ = 1, 1/10, 1/100; the middle pair is divided by √s
+    # d = 6 and b = 1000, so θ = 1, 1/10, 1/100; the middle pair is divided by √s
     assert X.NTKAware(9.0)(plain(6, 1000))[0].tolist() == pytest.approx([1, 1 / 30, 1 / 900])
-    # dynamic, L = 100, n = 300: n/L = 3; with factor 4: 4·3 − 3 = 9
+    # dynamic NTK with L = 100 and n = 300, so n/L = 3; with factor 4, the scale is 4·3 − 3 = 9
     assert X.DynamicNTK(100)(theta, 300)[0][-1].item() == pytest.approx(1 / 300)
     assert X.DynamicNTK(100, 4.0)(theta, 300)[0][-1].item() == pytest.approx(1 / 900)
     assert X.BaseChange(16)(theta)[0].tolist() == [1, 0.25]
@@ -50,7 +51,7 @@ def test_the_ntk_exponent_is_solved_for_and_not_typed():
     solution = X.ntk_exponent()
     assert sympy.simplify(solution - d / (d - 2)) == 0
     assert solution.subs(d, 128) == sympy.Rational(64, 63)
-    assert solution.subs(d, 2) is sympy.zoo  # sympy's complex infinity: there is no value
+    assert solution.subs(d, 2) is sympy.zoo  # sympy's complex infinity means that there is no value
 
 
 @given(st.integers(2, 10**6), st.integers(1, 64))
@@ -84,7 +85,7 @@ def test_defaults_are_those_of_the_paper_and_of_transformers():
 def test_options_at_the_edge_of_what_is_allowed():
     theta = plain(4)
     for form in (X.Interpolation, X.NTKAware, lambda factor: X.DynamicNTK(2, factor)):
-        form(1)  # a factor of 1 changes nothing
+        form(1)  # a factor of 1 must not change anything
     assert torch.equal(X.Interpolation(1)(theta)[0], theta)
     assert torch.equal(X.Proportional(1)(theta)[0], theta)
     assert X.Partial(1)(theta)[0].tolist() == pytest.approx(theta.tolist())
@@ -97,7 +98,7 @@ def test_options_at_the_edge_of_what_is_allowed():
         X.yarn_factor(4.0, -0.5)
     with pytest.raises(ValueError, match="head_dim must be an integer >= 1, got 0"):
         X.softmax_scale(0, 1.0, 1.0)
-    for small in (1e-3, 0.5):  # above 0, but below 1
+    for small in (1e-3, 0.5):  # values between 0 and 1 are allowed
         assert X.ramp_in_turns(theta, 2, small, 1.0).shape == (2,)
         assert X.YaRN(4.0, 2, attention_factor=small)(plain(8))[1] == small
         assert X.YaRN(4.0, 2, mscale=small, mscale_all_dim=small)(plain(8))[1] == 1
@@ -106,9 +107,10 @@ def test_options_at_the_edge_of_what_is_allowed():
         )
     for window, method in ((1, X.ReRoPE(1)), (1, X.LeakyReRoPE(1, 1)), (1, X.SelfExtend(1, 1))):
         assert method.reach(window + 1) >= 2
-    assert X.SelfExtend(1, 1).reach(9) == X.LeakyReRoPE(8, 1).reach(9) == 9  # these two are the plain model
+    # both methods are the same as the plain model here
+    assert X.SelfExtend(1, 1).reach(9) == X.LeakyReRoPE(8, 1).reach(9) == 9
     assert X.arrival_lengths(1).tolist() == [1]
-    assert X.LogN(2).query_scale(torch.tensor([3])).item() == 2  # ln 4/ln 2
+    assert X.LogN(2).query_scale(torch.tensor([3])).item() == 2  # the result is ln 4/ln 2
 
 
 def test_frequencies_may_be_nought_and_one_dimension_is_enough():
@@ -123,7 +125,7 @@ def test_frequencies_may_be_nought_and_one_dimension_is_enough():
 
 
 def by_parts(theta, factor, trained, alpha, beta):
-    """Compute the paper's equations (17) to (20), pair by pair."""
+    """Compute equations (17) to (20) of the paper, one pair at a time."""
     result = []
     for t in theta:
         wavelength = 2 * math.pi / t
@@ -148,7 +150,7 @@ def test_by_parts_is_the_papers_formula(n, base, factor, trained, ends):
 
 
 def test_paper_and_code_of_yarn_differ_by_a_factor():
-    # Llama 2: d = 128, b = 10000, L = 4096; s = 16
+    # The values of Llama 2: d = 128, b = 10000, L = 4096. The factor s is 16.
     theta = plain(128)
     found = X.paper_against_code(theta, 16.0, 4096)
     paper = torch.tensor(by_parts(theta.tolist(), 16.0, 4096, 1, 32))
@@ -158,7 +160,7 @@ def test_paper_and_code_of_yarn_differ_by_a_factor():
     assert found.pair == (ratio.log().abs()).argmax().item()
     assert found.largest == pytest.approx(max(ratio.max().item(), 1 / ratio.min().item()), rel=FLOAT32)
     assert found.largest > 3
-    # They agree where both keep a pair or both interpolate it
+    # The two agree for pairs that both of them keep, and for pairs that both interpolate.
     assert found.ratio[:20].tolist() == pytest.approx([1] * 20)
     assert found.ratio[46:].tolist() == pytest.approx([1] * 18)
 
@@ -170,7 +172,7 @@ def test_ramps_start_and_end_where_they_say():
     assert (ramp[turns >= 32] == 1).all()
     assert (ramp[turns <= 1] == 0).all()
     low, high = X.ramp_range(theta, 4096, truncate=False)
-    # the index of a pair that completes r turns solves base**(-2i/d)·L/2π = r
+    # the index i of a pair that completes r turns is the solution of base**(-2i/d)·L/2π = r
     for index, r in ((low, 32), (high, 1)):
         assert 10000 ** (-2 * index / 128) * 4096 / (2 * math.pi) == pytest.approx(r)
     code = X.ramp_in_pairs(theta, 4096)
@@ -180,24 +182,25 @@ def test_ramps_start_and_end_where_they_say():
 
 
 def test_the_published_ramp_would_run_backwards_where_we_refuse():
-    # base 10, L = 10⁶: every pair completes more than 32 turns, so all should be kept
+    # base 10, L = 10⁶: every pair completes more than 32 turns, so the ramp should keep all of them
     theta = plain(128, 10.0)
     assert X.NTKByParts(4.0, 10**6)(theta)[0].tolist() == theta.tolist()
     shipped, _ = theirs("yarn", 128, 10.0, factor=4.0, original_max_position_embeddings=10**6)
-    assert shipped.tolist() == pytest.approx((theta / 4).tolist(), rel=FLOAT32)  # but all are interpolated
+    # but transformers interpolates all of them
+    assert shipped.tolist() == pytest.approx((theta / 4).tolist(), rel=FLOAT32)
     with pytest.raises(ValueError, match=r"got 1.0 and 32.0, which put the ramp from pair 236 down to pair 127"):
         X.YaRN(4.0, 10**6)(theta)
-    # L = 4: no pair completes a turn, so all should be interpolated
+    # L = 4: no pair completes a turn, so the ramp should interpolate all of them
     theta = plain(8)
     assert X.NTKByParts(4.0, 4)(theta)[0].tolist() == (theta / 4).tolist()
     shipped, _ = theirs("yarn", 8, 1.5, factor=4.0, original_max_position_embeddings=4)
-    assert shipped.tolist() == pytest.approx(plain(8, 1.5).tolist(), rel=FLOAT32)  # but all are kept
+    assert shipped.tolist() == pytest.approx(plain(8, 1.5).tolist(), rel=FLOAT32)  # but transformers keeps all of them
     with pytest.raises(ValueError, match="alpha and beta must leave pairs to mix"):
         X.YaRN(4.0, 4)(plain(8, 1.5))
 
 
 def test_the_ramp_is_refused_from_where_its_ends_cross_and_not_before():
-    # base 10, d = 128: c(32) = 128 at L = 2·32·100π = 20106.2, and 127 at 2·32·10^(127/64)·π = 19395.6
+    # base 10, d = 128: c(32) is 128 at L = 2·32·100π = 20106.2, and 127 at L = 2·32·10^(127/64)·π = 19395.6
     fast = plain(128, 10.0)
     for length, truncate, refused in [(20_106, True, False), (20_107, True, True), (19_395, False, False),
                                       (19_396, False, True)]:  # fmt: skip
@@ -206,9 +209,9 @@ def test_the_ramp_is_refused_from_where_its_ends_cross_and_not_before():
                 X.ramp_range(fast, length, truncate=truncate)
         else:
             assert (X.ramp_in_pairs(fast, length, truncate=truncate) == 1).all()
-    # Each pair completes 165 turns or more in L = 10000, but that isn't an error, because c(32) is 108.6.
+    # Each pair completes at least 165 turns in L = 10000. This isn't an error, because c(32) is 108.6.
     assert X.YaRN(4.0, 10_000)(fast)[0].tolist() == fast.tolist()
-    # base 1.5, d = 8: c(1) = −1 at L = 2π·1.5^(−1/4) = 5.68, and 0 at 2π
+    # base 1.5, d = 8: c(1) is −1 at L = 2π·1.5^(−1/4) = 5.68, and 0 at L = 2π
     slow = plain(8, 1.5)
     for length, truncate, refused in [(5, True, True), (6, True, False), (6, False, True), (7, False, False)]:
         if refused:
@@ -216,7 +219,7 @@ def test_the_ramp_is_refused_from_where_its_ends_cross_and_not_before():
                 X.ramp_range(slow, length, truncate=truncate)
         else:
             assert X.ramp_range(slow, length, truncate=truncate)[0] == 0
-    # Coinciding ends are moved apart by a thousandth, as published, to avoid dividing by 0.
+    # If the two ends coincide, they are moved apart by a thousandth, as in the published code, to avoid dividing by 0.
     for theta, length, ends in ((fast, 20_106, (127, 127.001)), (slow, 6, (0, 0.001))):
         assert [end.item() for end in X.ramp_range(theta, length)] == pytest.approx(ends, abs=1e-12)
     assert X.ramp_in_pairs(slow, 6).tolist() == [1, 0, 0, 0]
@@ -224,7 +227,7 @@ def test_the_ramp_is_refused_from_where_its_ends_cross_and_not_before():
 
 @given(pairs, factors, st.floats(0, 2), st.floats(0, 2))
 def test_yarns_factor_is_the_papers(n, factor, weight, other):
-    assert X.yarn_factor(factor) == pytest.approx(0.1 * math.log(factor) + 1)  # √(1/t), equation (22)
+    assert X.yarn_factor(factor) == pytest.approx(0.1 * math.log(factor) + 1)  # √(1/t) from equation (22)
     scale = yarn_apply_mscale({"rope_type": "yarn", "factor": factor, "mscale_all_dim": weight}, (2 * n) ** -0.5)
     assert X.softmax_scale(2 * n, factor, weight) == pytest.approx(scale)
 

@@ -1,5 +1,5 @@
-"""Tests of the methods in tiny random transformers models, with caches and padding: compared with transformers' own
-methods and with this package's layers."""
+"""Tests of the methods in tiny random transformers models, with caches and padding. Results are compared with
+transformers' own methods and with this package's layers."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SIZES = {
     "initializer_range": 0.4,
 }
 GROUPED = SIZES | {"num_key_value_heads": 2}
-# a quarter of the 32 entries are rotated
+# this model rotates a quarter of the 32 entries
 NEOX = SIZES | {"hidden_size": 128, "hidden_act": "gelu"}
 KINDS = {
     "Llama": GROUPED,
     "Qwen2": GROUPED,
     "GPTNeoX": NEOX,
     "Gemma": GROUPED | {"head_dim": 8},
-    # rotates neighbouring entries
+    # this model rotates neighbouring entries
     "Cohere": GROUPED,
 }
-# two tables: base 10,000 in the layers with a window, a million in the others
+# Gemma 3 has two tables, with base 10,000 in the layers with a window, and base a million in the others.
 GEMMA3 = GROUPED | {"head_dim": 8, "sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]}
 THEIRS = {
     "linear": {"rope_type": "linear", "factor": 4.0},
@@ -80,7 +80,7 @@ def model(kind):
     return built(kind)
 
 
-# Their angles are rounded to float32.
+# transformers' angles are rounded to float32.
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
 
@@ -112,13 +112,13 @@ def test_ntk_aware_is_another_base(kind, model):
     torch.testing.assert_close(again, found)
 
 
-# Dynamic NTK with a factor of 1, as published, is not what transformers calls dynamic.
+# Dynamic NTK as published, with a factor of 1, differs from what transformers calls "dynamic".
 OURS = {name: method.example for name, method in METHODS.items() if method.transformers in (None, "dynamic")}
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_what_transformers_has_not_gives_the_logits_of_this_packages_layers(name):
-    """The package's layers have their own tests against brute force."""
+    """Other tests compare the package's layers with brute force."""
     model, text = built("Llama"), tokens(100)
     ours = LlamaModel.from_transformers(model.state_dict(), model.config)
     plain = logits(model, text)
@@ -146,10 +146,10 @@ def test_a_cache_changes_nothing(kind, model, name):
 
 
 def test_keys_of_a_cache_turn_by_the_frequencies_of_now():
-    """With one layer, the last token attends to the same keys as without a cache.
+    """In a model with one layer, the last token attends to the same keys with and without a cache.
 
-    With a second layer it wouldn't: that layer attends to outputs of the first one, which were computed with the
-    frequencies of earlier steps.
+    In a model with two layers, it wouldn't. The keys of the second layer depend on the outputs of the first one, and
+    the cached ones come from outputs that were computed with the frequencies of earlier steps.
     """
     model, text = built("Llama", num_hidden_layers=1), tokens(90)
     install(model, make("dynamic_ntk", trained_length=TRAINED))
@@ -236,8 +236,8 @@ def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
 
 @pytest.mark.parametrize("length", [3, 4, 8])
 def test_the_entries_that_do_not_turn_stay_for_any_length(length):
-    """Of the 8 entries, the last 4 rotate and the first 4 don't. A text of 4 or 8 tokens must not be treated
-    differently."""
+    """Of the 8 entries, the first 4 don't rotate and the last 4 do. Texts with exactly 4 or 8 tokens must not be
+    treated differently from others."""
     x, positions = torch.arange(16.0 * length).reshape(1, 2, length, 8), torch.arange(length)[None]
     found = turned_from(Turn(4, "half"), x, positions, rope.inv_freq(4).float())
     assert found.shape == x.shape
@@ -249,7 +249,7 @@ def test_the_entries_that_do_not_turn_stay_for_any_length(length):
 
 @pytest.mark.parametrize("where", ["config", "rotary_emb"])
 def test_three_positions_for_each_token_are_refused(where):
-    """Qwen3-VL has such positions; when there is only text, its table is the usual one."""
+    """Qwen3-VL has three positions for each token. If there is only text, its table is the usual one."""
     model = built("Llama", 1)
     if where == "config":
         model.config.rope_parameters["mrope_section"] = [2, 1, 1]
@@ -271,7 +271,7 @@ def test_positions_below_0_are_those_of_short_texts_to_log_n():
 
 @pytest.mark.parametrize("name", ["rerope", "dynamic_ntk"])
 def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
-    """The result is the same as with a mask that shows all keys."""
+    """The result must be the same as with a mask that allows all keys."""
     model = built("Llama")
     install(model, make(name, **OURS[name]))
     attend = transformers.AttentionInterface()[model.config._attn_implementation]
@@ -280,7 +280,7 @@ def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
     v, here = v[:, :2], {"position_ids": torch.tensor([[87, 88, 89]])}
     seen = attend(layer, q[:, :, :3], k, v, torch.zeros(1, 1, 3, 90), **here)[0]
     torch.testing.assert_close(attend(layer, q[:, :, :3], k, v, None, **here, is_causal=False)[0], seen)
-    # the default scale is 1/√d, and here d = 8
+    # the default scale is 1/√d, with d = 8 here
     scaled = attend(layer, q[:, :, :3], k, v, None, **here, is_causal=False, scaling=8**-0.5)[0]
     torch.testing.assert_close(scaled, seen)
 
@@ -289,9 +289,9 @@ def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
 
 
 def gemma3(full: dict[str, object] | None = None, **sizes) -> torch.nn.Module:
-    """Return a model with two layers, one of which has a window of 16 tokens.
+    """Return a model with two layers. One of them has a window of 16 tokens.
 
-    ``full`` changes the other layer's rope_parameters, except the base.
+    ``full`` changes the rope_parameters of the other layer, except its base.
     """
     config = transformers.Gemma3TextConfig(**GEMMA3 | {"num_hidden_layers": 2} | sizes)
     asked = config.rope_parameters["full_attention"]
@@ -321,7 +321,7 @@ def test_in_gemma_3_a_window_layer_is_as_it_was(name):
     plain = logits(model, text)
     install(model, make(name, **OURS[name]))
     found = logits(model, text)
-    # install ran the model too, on a few tokens
+    # install has also run the model, on a few tokens
     torch.testing.assert_close(seen[-1], seen[0], rtol=0, atol=1e-12)
     assert (found - plain).abs().max() > 1e-3
 
@@ -351,7 +351,7 @@ def test_in_gemma_3_another_rope_type_is_refused_by_the_name_of_its_layers():
 
 
 def test_attention_sinks_are_refused():
-    """Sinks are passed as an argument that the attention function would ignore."""
+    """Sinks are passed as an extra argument, which the attention function would ignore."""
     model = built("Llama")
     install(model, make("rerope", window=9))
     attend = transformers.AttentionInterface()[model.config._attn_implementation]
@@ -378,7 +378,7 @@ def test_a_saved_model_has_the_method_when_it_is_loaded(build, part, tmp_path):
         found = logits(model, text)
         (model if part == "model" else model.base_model).save_pretrained(tmp_path)
         loaded = type(model).from_pretrained(tmp_path, dtype=torch.float64)
-        loaded.load_state_dict(model.state_dict())  # this includes the head
+        loaded.load_state_dict(model.state_dict())  # this includes the weights of the head
         torch.testing.assert_close(logits(loaded.eval(), text), found, **CLOSE)
         assert torch.equal(logits(model, text), found)
         assert model.config.to_dict()["rope_parameters"] == asked
@@ -417,14 +417,15 @@ def test_what_a_saved_model_would_lack_is_refused(method, message, tmp_path):
 
 
 def gradients(model: torch.nn.Module, calls: list[dict]) -> torch.Tensor:
-    """Return the gradients of the sum of all calls' losses: first all forward passes, then a single backward pass."""
+    """Return the gradients of the total loss over all calls: first all the forward passes, then a single backward
+    pass."""
     model.zero_grad()
     torch.stack([model(**call, labels=call["input_ids"]).loss for call in calls]).sum().backward()
     return torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
 
 
 def stretched(step: int) -> dict:
-    """Return a text whose positions are ``step`` apart; the mask says that it is still a single text."""
+    """Return a text whose positions are ``step`` apart. The mask says that it is nevertheless a single text."""
     text = tokens(50)
     return {"input_ids": text, "position_ids": torch.arange(0, 50 * step, step)[None], "attention_mask": text * 0 + 1}
 
@@ -437,10 +438,10 @@ CALLS = {
 
 @pytest.mark.parametrize("reentrant", [True, False])
 @pytest.mark.parametrize("calls", CALLS.values(), ids=CALLS)
-@pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")  # not every 5.x release has the new name
+@pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")  # some 5.x releases don't have the new name
 def test_gradients_are_those_without_checkpoints(kind, calls, reentrant):
-    """A layer that runs again in the backward pass uses the positions of its own text, not those of the latest forward
-    pass."""
+    """When a layer runs again in the backward pass, it must use the positions of its own text, not those of the latest
+    forward pass."""
     model = built(kind).train()
     for name in OURS if kind == "Llama" else ("rerope", "log_n"):
         model.gradient_checkpointing_disable()
@@ -457,8 +458,8 @@ def test_gradients_are_those_without_checkpoints(kind, calls, reentrant):
 
 @pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")
 def test_a_model_that_keeps_positions_from_its_attention_is_not_trained_with_checkpoints(monkeypatch):
-    """A layer runs again with the arguments of its call. If the positions weren't among them, it would use the wrong
-    ones."""
+    """A layer runs again with the arguments of its first call. If the positions weren't among these arguments, the
+    layer would use the wrong ones."""
     model = built("Llama").train()
     install(model, make("rerope", window=12))
     for layer in model.model.layers:
@@ -466,7 +467,7 @@ def test_a_model_that_keeps_positions_from_its_attention_is_not_trained_with_che
         monkeypatch.setattr(
             layer.self_attn, "forward", lambda *given, position_ids=None, call=call, **more: call(*given, **more)
         )
-    plain = logits(model.eval(), tokens(30))  # without training nothing is recomputed
+    plain = logits(model.eval(), tokens(30))  # outside training, nothing is recomputed
     assert plain.isfinite().all()
     model.train().gradient_checkpointing_enable({"use_reentrant": False})
     with pytest.raises(ValueError, match="gradient checkpointing must be off for a model whose layers do not hand"):

@@ -1,7 +1,7 @@
 """Tests of the methods, compared with transformers.
 
 transformers computes its frequencies in float32. An exponent of up to ln(base) ≈ 16 has an error of 16 units of 2^−24.
-Where two frequencies are mixed by a quotient of differences, a few more digits are lost.
+If two frequencies are mixed with a quotient of differences as the weight, a few more digits are lost.
 """
 
 import math
@@ -22,7 +22,7 @@ from ropebook.sinusoidal import inv_freq as plain
 from tests.helpers import largest, seeds
 from tests.methods import ROPES, assert_same, bases, bounds, factors, lengths, optional, pairs, theirs, tiny_llama
 
-MIXED = 1e-4  # for mixed pairs, where the largest observed error was 1.2e-5
+MIXED = 1e-4  # for mixed pairs; the largest error observed was 1.2e-5
 kept = st.sampled_from([1.0, 0.5, 0.25])
 
 
@@ -76,7 +76,7 @@ def test_yarn_has_the_defaults_of_transformers(missing):
 
 
 def test_yarn_in_the_settings_of_published_models():
-    # DeepSeek-V3 (64 of 192 entries are rotated), Qwen2.5 with YaRN, gpt-oss (base 150000, not truncated)
+    # DeepSeek-V3 (which rotates 64 of 192 entries), Qwen2.5 with YaRN, gpt-oss (base 150000, not truncated)
     for dim, base, options in [
         (64, 10000.0, {"factor": 40.0, "trained_length": 4096, "mscale": 1.0, "mscale_all_dim": 1.0}),
         (128, 1e6, {"factor": 4.0, "trained_length": 32768}),
@@ -148,7 +148,7 @@ def test_partial_takes_the_exponent_as_gpt_neox_does(quarter, base, fraction):
 def test_partial_rotary_is_dated_by_the_first_model_that_has_it():
     config = GPTJConfig()
     head = config.n_embd // config.n_head
-    assert (config.rotary_dim, head) == (64, 256)  # GPT-J came a year before GPT-NeoX-20B
+    assert (config.rotary_dim, head) == (64, 256)  # GPT-J was published a year before GPT-NeoX-20B
     assert X.Partial(0.25).rotary_dim(head) == config.rotary_dim
     partial = X.METHODS["partial"]
     assert (partial.year, partial.source) == (2021, "wang2021")
@@ -180,7 +180,7 @@ def test_an_unknown_config_is_refused():
 @pytest.mark.parametrize("where", ["nowhere", "None", "beside the dictionary"])
 @pytest.mark.parametrize("rope_type", ["yarn", "llama3", "longrope"])
 def test_without_a_trained_length_it_is_the_longest_text_of_the_config(rope_type, where):
-    """`standardize_rope_params` does the same, and every config of transformers passes through it."""
+    """`standardize_rope_params` does the same, and transformers applies it to every config."""
     key = "original_max_position_embeddings"
     parameters = {"rope_type": rope_type, "rope_theta": 100.0} | ROPES[rope_type]
     del parameters[key]
@@ -188,11 +188,11 @@ def test_without_a_trained_length_it_is_the_longest_text_of_the_config(rope_type
     if where == "None":
         parameters[key] = None
     if where == "beside the dictionary":
-        config.original_max_position_embeddings = 16  # as in Phi-3's configs
+        config.original_max_position_embeddings = 16  # Phi-3's configs are like this
         config.rope_parameters[key] = 48
         given = (config,)
     else:
-        # as in a file, because transformers itself would fill in the rest
+        # here the parameters are as in a file, because transformers itself would fill in the missing one
         del config.rope_parameters[key]
         given = (parameters, 48)
         assert X.from_transformers(config) == X.from_transformers(*given)
@@ -238,14 +238,14 @@ def test_a_rotation_read_from_a_config_is_that_of_transformers(rope_type, fracti
     angles = torch.arange(70)[:, None] * other.double()
     for ours, wanted in zip(rope.cos_sin(torch.arange(70), length=70), (angles.cos(), angles.sin()), strict=True):
         assert ours.shape == (70, turning // 2)
-        assert largest(ours - factor * wanted) < 1e-3  # MIXED times an angle of up to 70
+        assert largest(ours - factor * wanted) < 1e-3  # MIXED is multiplied by an angle of up to 70
 
 
 @pytest.mark.parametrize("rope_type", ["linear", "proportional"])
 def test_a_rotation_that_is_not_the_configs_is_refused(rope_type):
     parameters = {"rope_type": rope_type, "rope_theta": 5e5, "partial_rotary_factor": 0.5, "factor": 4.0}
     method = X.from_transformers(parameters, 4096)
-    rotary_dim = 8 if rope_type == "linear" else 16  # p-RoPE takes the fraction itself
+    rotary_dim = 8 if rope_type == "linear" else 16  # p-RoPE applies the fraction itself
     right = {"base": 5e5, "rotary_dim": rotary_dim, "layout": "half", "scaling": method}
     assert RotaryEmbedding(16, **right).scaling is method
     assert X.rotary_options(method, 16).items() <= right.items()
@@ -277,7 +277,8 @@ def test_configs_of_no_rotation_are_refused():
 
 @pytest.mark.parametrize("beside", [{}, {"rope_theta": 10000.0}, {"partial_rotary_factor": 1.0}], ids=str)
 def test_weights_that_come_with_a_config_have_a_layout_that_is_named(beside):
-    """The layout is needed even if the config specifies neither base nor share, like older ones with rope_scaling."""
+    """The layout must be named even if the config contains neither the base nor the share, as in older configs with
+    rope_scaling."""
     method = X.from_transformers({"type": "linear", "factor": 4.0} | beside, 4096)
     options = X.rotary_options(method, 8)
     for make in (RotaryEmbedding, lambda dim, **rest: RotaryAttention(dim, n_heads=1, **rest)):
@@ -286,7 +287,7 @@ def test_weights_that_come_with_a_config_have_a_layout_that_is_named(beside):
         ):
             make(8, **options)
         make(8, layout="half", **options)
-    # without a config the layout keeps its default for one more release
+    # if there is no config, the layout keeps its default for one more release
     with pytest.warns(FutureWarning, match="layout will have to be given"):
         assert RotaryEmbedding(8, scaling=X.Interpolation(4.0)).layout == "interleaved"
 

@@ -1,4 +1,4 @@
-"""Tests of the methods inside an attention layer."""
+"""Tests of how the methods work inside an attention layer."""
 
 import math
 
@@ -44,7 +44,7 @@ def test_partial_rotary_by_name_is_the_rotary_dim_of_the_layer():
 
 
 def reference(layer, x, relative, is_causal=True, mask=None, layout="interleaved"):
-    """Compute attention explicitly: each score rotates by the distance that the query sees."""
+    """Compute attention explicitly. Each score rotates by the distance that the method shows to the query."""
     q, k, v = (
         linear(x).unflatten(-1, (-1, 8)).transpose(1, 2) for linear in (layer.q_proj, layer.k_proj, layer.v_proj)
     )
@@ -102,7 +102,7 @@ def test_gradients_flow_through_a_distance_method(name):
 @torch.no_grad()
 def test_log_n_in_the_layer():
     layer, x = extended("log_n"), random(2, 48, 32)
-    # That is why a model may cache its keys.
+    # The layer's frequencies don't depend on the length, so a model may cache its keys.
     assert not layer.follows_length
     other = extended("linear", {"factor": 1.0})
     assert torch.allclose(layer(x[:, :32]), other(x[:, :32]), atol=1e-14)
@@ -165,7 +165,7 @@ def test_layers_that_are_refused():
         layer(random(2, 5, 31))
     with pytest.raises(ValueError, match="positions must be None with a cache of unrotated keys"), torch.no_grad():
         layer(random(2, 5, 32), torch.arange(5), cache=KVCache(8))
-    # a tensor of positions doesn't determine the length of the text
+    # the length of the text can't be determined from a tensor of positions
     for keep in ("rotated", "unrotated"):
         with pytest.raises(ValueError, match="length must be known where the frequencies follow it, got None"):
             extended("dynamic_ntk", keep=keep)(random(2, 5, 32), torch.arange(5))

@@ -1,4 +1,5 @@
-"""Brute-force tests of why length fails, and of the effect of a cache on methods that follow the length."""
+"""Compare with brute force why models fail on longer texts, and how a cache affects methods whose frequencies follow
+the length."""
 
 import math
 
@@ -22,7 +23,7 @@ def test_which_pairs_have_turned():
         expected = [(trained - 1) * base ** (-2 * i / dim) / (2 * math.pi) >= 1 for i in range(dim // 2)]
         assert X.turned(plain(dim, base), trained).tolist() == expected
         assert sum(expected) == turned_pairs(trained, dim, base)
-    # 6 steps of one radian are less than a turn, 7 are more
+    # 6 steps of one radian are less than a turn, and 7 steps are more
     assert X.turned(plain(2), 7).tolist() == [False]
     assert X.turned(plain(2), 8).tolist() == [True]
 
@@ -49,7 +50,8 @@ def test_interpolation_goes_less_than_one_step_beyond_what_was_trained():
         beyond = X.overshoot(theta, trained, target, scaled)
         assert (beyond <= theta * (1 - 1 / 4) + 1e-9).all()
     ntk = X.overshoot(theta, trained, target, X.NTKAware(4.0)(theta)[0])
-    assert ntk.max() > 1  # pairs between the kept and the interpolated end exceed the range by a radian or more
+    # pairs between those that are kept and those that are interpolated exceed the range by a radian or more
+    assert ntk.max() > 1
     assert X.overshoot(theta, trained, target, theta).max() > ntk.max()
 
 
@@ -106,13 +108,13 @@ def test_the_history_of_the_search_begins_with_the_best_of_the_first_generation(
 
     draws = torch.Generator().manual_seed(3)
     found = X.search_factors(objective, plain(8), 4.0, 512, generations=2, population=12, generator=draws)
-    assert len(values) == 12 + 2 * 9  # a quarter of each generation survives
+    assert len(values) == 12 + 2 * 9  # the best quarter of each generation survives
     assert found.history == [min(values[:n]) for n in (12, 21, 30)]
 
 
 def test_the_error_of_a_distance_method_by_hand():
-    # One pair with θ = 1, the query at position 5, and window 2. The query sees key 1 at distance 2, but the key in the
-    # cache is still rotated by position 1.
+    # There is one pair with θ = 1, the query is at position 5, and the window is 2. The query sees key 1 at distance 2,
+    # but the cached key is still rotated by position 1.
     q, k = torch.tensor([1.0, 0.0]).double(), torch.tensor([[1.0, 0.0]] * 6).double()
     found = X.cache_error(X.ReRoPE(2), q, k, torch.ones(1, dtype=torch.float64))
     assert found.exact[1].item() == pytest.approx(math.cos(2))
@@ -137,7 +139,7 @@ def test_an_extended_layer_projects_from_position_0():
 def test_cache_safety_is_as_the_table_says(name):
     method, theta = example(name), plain(8, 100.0)
     q, k = random(2, 3, 8, seed=1), random(2, 3, 60, 8)
-    turning = method.rotary(8).get("rotary_dim", 8)  # entries that don't rotate are the same in a cache
+    turning = method.rotary(8).get("rotary_dim", 8)  # entries that don't rotate are the same with and without a cache
     q, k = q[..., :turning], k[..., :turning]
     if method.acts_on == "queries":
         q, method = method.query_scale(torch.tensor(59)) * q, X.Interpolation(1.0)
@@ -170,7 +172,7 @@ def test_the_two_remedies(name):
     rotated, unrotated = extended(name, keep="rotated"), extended(name)
     exact = rotated(x)[:, -1]
     assert largest(decode(rotated, x, 20) - exact) > 1e-3
-    assert largest(decode(rotated, x[:, :30], 20) - rotated(x[:, :30])[:, -1]) < 1e-12  # all of it is within L
+    assert largest(decode(rotated, x[:, :30], 20) - rotated(x[:, :30])[:, -1]) < 1e-12  # the whole text is within L
     assert largest(decode(unrotated, x, 20) - exact) < 1e-12
     assert largest(decode(unrotated, x, 1) - exact) < 1e-12
     if name == "longrope":
@@ -179,7 +181,7 @@ def test_the_two_remedies(name):
     torch.manual_seed(0)
     fixed = RotaryAttention(32, 4, 2, base=100.0, dtype=torch.float64, scaling=method, layout="interleaved")
     assert largest(decode(fixed, x, 20) - fixed(x)[:, -1]) < 1e-12
-    assert largest(fixed(x)[:, -1] - exact) > 1e-3  # because its base is the one for 64 tokens
+    assert largest(fixed(x)[:, -1] - exact) > 1e-3  # because the base of ``fixed`` is the one for 64 tokens
     assert largest(fixed(torch.cat((x, x), 1)[:, :64])[:, -1] - rotated(torch.cat((x, x), 1)[:, :64])[:, -1]) < 1e-12
 
 
@@ -249,7 +251,7 @@ def test_transformers_itself_makes_the_error(rope_type):
     model, _ = tiny_llama(rope_type)
     tokens = torch.randint(32, (1, 60), generator=torch.Generator().manual_seed(1))
     whole = model(tokens).logits[:, -1]
-    model, _ = tiny_llama(rope_type)  # a new model, because the other one's frequencies have grown
+    model, _ = tiny_llama(rope_type)  # we need a new model, because the frequencies of the first one have grown
     out = model(tokens[:, :32], use_cache=True)
     for step in tokens[:, 32:].split(1, dim=1):
         out = model(step, past_key_values=out.past_key_values, use_cache=True)

@@ -1,4 +1,4 @@
-"""Tests that the figure in the chapter on longer texts draws what the methods compute."""
+"""Test that the figure in the chapter on longer texts shows what the methods compute."""
 
 import torch
 
@@ -25,5 +25,5 @@ def test_stretches_are_those_of_the_methods(monkeypatch):
         ("by parts, Llama 3.1's ends", X.NTKByParts(4.0, 4096, beta=4.0)),
     ):
         assert torch.equal(found[name], X.stretch(method, inv_freq(128), 16384))
-    assert ax.lines[6].get_xdata()[0] == 45.5  # 46 of 64 pairs complete a turn
+    assert ax.lines[6].get_xdata()[0] == 45.5  # 46 of the 64 pairs complete a turn
     assert caption.startswith("d = 128, L = 4096, at 4 times")

@@ -1,4 +1,4 @@
-"""Tests that LongRoPE's search finds factors that are known beforehand."""
+"""Test that LongRoPE's search finds factors that we know beforehand."""
 
 import math
 
@@ -44,7 +44,7 @@ def test_the_search_finds_factors_that_are_known():
 def test_the_search_is_never_worse_than_what_it_starts_from():
     theta = plain(8)
 
-    def objective(factors):  # smallest, exactly 0, at NTK-aware
+    def objective(factors):  # this function is smallest, exactly 0, at the factors of NTK-aware scaling
         return largest(factors - X.stretch(X.NTKAware(4.0), theta))
 
     found = X.search_factors(objective, theta, 4.0, 512, generations=1, population=8)
@@ -53,7 +53,7 @@ def test_the_search_is_never_worse_than_what_it_starts_from():
 
 
 def test_what_the_search_tries_first():
-    # With s = 1 the factors of all three known methods are ones, so all other candidates are variants of ones, kept
+    # With s = 1, all three known methods have factors of 1. All other candidates are therefore variants of ones, kept
     # within 1 … 1.25.
     tried = []
 
@@ -65,12 +65,12 @@ def test_what_the_search_tries_first():
                      generator=torch.Generator().manual_seed(0))  # fmt: skip
     first = torch.stack(tried[:1000])
     assert (first[:3] == 1).all()
-    assert len(tried) == 1000 + 750  # a quarter of each generation survives
+    assert len(tried) == 1000 + 750  # the best quarter of each generation survives
     assert first.max() == 1.25
-    # Three entries in ten are changed. Half of these changes decrease the entry, which is then reset to 1.
+    # Three in ten entries are changed. Half of these changes make the entry smaller than 1, so it is reset to 1.
     moved = (first[3:] > 1).double().mean().item()
     assert moved == pytest.approx(0.15, abs=0.01)
-    # The changes range from a hundredth to a factor of e, evenly spaced in the logarithm.
+    # The changes range from a hundredth to a factor of e and are evenly distributed on a logarithmic scale.
     most = first[3:].amax(1).log()
     assert (most > 0.0075).double().mean() > 0.9
     for low, high, share in ((0.01, 0.0316, 0.25), (0.0316, 0.1, 0.25)):

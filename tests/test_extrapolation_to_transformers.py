@@ -1,5 +1,5 @@
-"""Round-trip tests between transformers' configs and methods: transformers reads what we write, and reading it again
-gives the same method."""
+"""Tests of converting methods to transformers' configs and back. transformers must be able to read what we write, and
+reading it ourselves must give the same method."""
 
 from __future__ import annotations
 

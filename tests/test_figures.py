@@ -1,5 +1,5 @@
-"""Tests that figures follow the theme, are small, have the same bytes every time, and always have a text that says what
-they show."""
+"""Test that figures follow the theme, are small, consist of the same bytes every time, and always have alternative text
+that describes what they show."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -79,7 +79,7 @@ def test_each_colour_has_its_variable_and_only_those_in_use_are_defined(colour, 
     assert variable in root.get("style").split("; ")
     short = variable.split(":")[0]
     assert any(f"stroke: var({short})" in element.get("style", "") for element in root.iter("path"))
-    assert root.get("style").count("var(--fig-") == 4  # ink, muted and grid from the axes, and this colour
+    assert root.get("style").count("var(--fig-") == 4  # ink, muted and grid from the axes, and the colour of this line
 
 
 def test_a_defined_variable_stands_for_every_used_one():
@@ -123,7 +123,7 @@ def test_no_style_element_no_metadata_no_empty_groups():
         assert element.get("style") != "fill: none"
         assert "font-family" not in element.get("style", "")
         assert "rotate(-0" not in element.get("transform", "")
-    # only the label of the y axis is rotated
+    # only the label of the y axis may be rotated
     assert [element.text for element in root.iter("text") if "rotate(-90" in element.get("transform", "")] == ["a & b"]
 
 
@@ -203,7 +203,8 @@ def test_figure_gives_axes_in_the_books_style():
     assert matplotlib.rcParams["text.color"] == figures.INK
     assert axes[0, 0].get_shared_x_axes().joined(axes[0, 0], axes[1, 2])
     assert figures.figure()[0].get_size_inches() == pytest.approx([480 / 72, 300 / 72])
-    assert figures.figure()[1].xaxis.get_gridlines()  # with one panel, a single Axes instead of an array
+    # a figure with one panel returns a single Axes instead of an array
+    assert figures.figure()[1].xaxis.get_gridlines()
 
 
 @pytest.mark.parametrize("name", ["width", "height"])
@@ -219,7 +220,7 @@ def test_sizes_at_the_limits(value):
 
 
 def cells(root):
-    """Return the (colour, opacity) of the filled cells, in order."""
+    """Return the (colour, opacity) of each filled cell, in order."""
     styles = [element.get("style") for element in root.iter("path")]
     found = [re.match(r"fill: var\(--(\w+)\); opacity: ([\d.]+)", style) for style in styles]
     return [(match[1], float(match[2])) for match in found if match]
@@ -360,7 +361,7 @@ def test_a_panel_has_few_colours_and_as_many_greys_as_it_likes(monkeypatch):
     fig, ax = figures.figure()
     for k, colour in enumerate([*figures.COLOURS[:4], figures.MUTED, figures.MUTED, figures.INK]):
         ax.plot([k, k + 1, k + 2], color=colour)
-    ax.axvline(1, color=figures.TEAL)  # a mark, not a curve
+    ax.axvline(1, color=figures.TEAL)  # this line is a mark, not a curve
     alt = f"{ALT} One is the query's and one the key's."
     shown(monkeypatch, fig, alt)
     ax.plot([3, 2, 1], color=figures.COLOURS[4])

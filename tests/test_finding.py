@@ -1,4 +1,5 @@
-"""Tests of the search: what its index contains, and which section a reader's words find first."""
+"""Tests of the search: what its index contains, and which section comes first when readers search in their own
+words."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ PAGES = {
     **test_small_site.PAGES,
     "steps": "# Steps\n\n```{try} sweep\nDoes it fall?\nanswers: It rises | *It swings\nstart: base=1\n"
     "show: base=10\ngoal: base>=10\nwhy: Each pair has a period.\n```\n",
-    "decay": "# Decay\n\nIt falls, {eq}`eq-decay-ones`, by {eq}`eq-decay-ones`, as $x^2$ does.\n\n"
+    "decay": "# Decay\n\nIt falls, {eq}`eq-decay-ones`, by {eq}`eq-decay-ones`, as $x^2$ does; "
+    "see {eq}`eq-decay-ones`.\n\n[Shown here](#below) ·\n[the thread](https://example.org)\n\n"
+    "Explained under [Below](#below).\n\n"
     "## The *base*\n\nWhat `rope_theta` sets.\n\n### Below\n\nDeeper.\n\n```python\nrotate_half(query_states)\n```\n"
     + test_small_site.equation("eq-decay-ones", "identity")
     + test_small_site.equation("eq-decay-bound"),
@@ -120,13 +123,13 @@ const index = indexed(data);
 
 
 def with_search(data: dict, body: str, value: object) -> object:
-    """Return the value of the statements `body`, run with the search page's script and index; `value` is their
-    `input`."""
+    """Run the statements `body` with the search page's script and index, and return their value. The statements can
+    read `value` as `input`."""
     return js.evaluate(f"globalThis.sections = {json.dumps(data)};\n{assets.search_script()}", ASK + body, value)
 
 
 def pages_for(*asked: str, data: dict) -> list[list[list[str]]]:
-    """Return the pages that each question finds, best first. A page is given as the titles of its sections, best
+    """Return the pages found for each question, best first. Each page is given as a list of its sections' titles, best
     first."""
     places = "return input.map((query) => ranked(query, data, index).list.map(({ place, more }) => [place, ...more]));"
     found = with_search(data, places, asked)
@@ -134,7 +137,7 @@ def pages_for(*asked: str, data: dict) -> list[list[list[str]]]:
 
 
 def ask(*asked: str, data: dict | None = None) -> list[list[str]]:
-    """Return the titles of the sections that each question finds, page by page."""
+    """Return the titles of the sections found for each question, page by page."""
     return [[title for page in pages for title in page] for pages in pages_for(*asked, data=data or SMALL)]
 
 
@@ -173,8 +176,8 @@ def small(
     synonyms: dict | None = None,
     keywords: tuple[str, ...] = (),
 ) -> dict:
-    """Return an index of sections (title, prose, names), all on one page unless ``pages`` gives each a page number;
-    ``keywords`` belong to pages."""
+    """Return an index of the sections (title, prose, names). All of them are on one page, unless ``pages`` gives a page
+    number for each section. ``keywords`` belong to pages."""
     pages = pages or (0,) * len(sections)
     keywords = keywords or ("",) * (max(pages) + 1)
     return {
@@ -186,7 +189,7 @@ def small(
     }
 
 
-# What readers type, and what the book calls it.
+# Readers' own words, and the book's words for the same things.
 FORMS = {
     "plurals": "One plural.",
     "frequency": "Frequencies.",

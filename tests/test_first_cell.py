@@ -1,5 +1,5 @@
-"""Tests of what a notebook's first cell does and refuses to do, and that the book's notebooks run with the wheel and
-give the same results."""
+"""Test what a notebook's first cell does and what it refuses to do. Also test that the book's notebooks run with the
+wheel and give the same results."""
 
 from __future__ import annotations
 
@@ -40,14 +40,15 @@ NAME = "ropebook-1.2.3-py3-none-any.whl"
 
 @pytest.fixture
 def wheel(tmp_path) -> Wheel:
-    """A wheel with one module."""
+    """A wheel that contains one module."""
     path = tmp_path / "made" / NAME
     takeaway.zipped({"ropebook/__init__.py": b"def f(): return 'from the wheel'\n"}, path)
     return Wheel(path, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
 class Stubs:
-    """An environment in which everything that a notebook needs is an empty module, and pip is a stub of a few lines.
+    """An environment in which every package that a notebook needs is an empty module, and pip is replaced by a stub of
+    a few lines.
 
     The first cell runs in the folder `here`.
     """
@@ -77,7 +78,7 @@ zipfile.ZipFile(sys.argv[-1]).extractall(site)
         self.here.mkdir()
 
     def asked(self) -> str | None:
-        """Return what pip was asked to install, if anything."""
+        """Return what pip was asked to install, or None."""
         path = self.site / "asked.txt"
         return path.read_text() if path.exists() else None
 
@@ -186,7 +187,7 @@ def test_the_first_cell_says_what_pip_said_when_it_fails(tmp_path, wheel):
 
 
 def test_the_first_cells_can_be_read(wheel):
-    """A reader who unfolds the cell can see what it does, because its lines are short enough to read."""
+    """The first cell's lines must be short enough for a reader who unfolds it to see what it does."""
     note, code = first_cell.first_cells("Turns", "", wheel)
     assert len(code.source) < 5_000
     assert max(map(len, code.source.splitlines())) < 200
@@ -234,7 +235,8 @@ def test_the_zip_has_the_notebooks_the_wheel_and_where_to_start(tmp_path):
 
 @pytest.fixture(scope="session")
 def public(tmp_path_factory) -> Path:
-    """Create an environment with what the wheel's extra "notebooks" needs except ropebook; return its Python."""
+    """Create an environment that contains everything in the wheel's optional "notebooks" dependencies, but not ropebook
+    itself. Return the environment's Python."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["figures"], *extras["notebooks"][1:], "pip"]
@@ -243,13 +245,14 @@ def public(tmp_path_factory) -> Path:
 
 
 def run_alone(notebook: nbformat.NotebookNode, python: Path, folder: Path, wheel: Path) -> nbformat.NotebookNode:
-    """Run a notebook next to the wheel, in a kernel of another environment without any of our modules on the path."""
+    """Run a notebook next to the wheel. The kernel runs in another environment, with none of our modules on its
+    path."""
     spec, empty, temporary = folder / "kernels" / "public", folder / "empty", folder / "temporary"
     for place in (spec, empty, temporary):
         place.mkdir(parents=True)
     shutil.copyfile(wheel, empty / wheel.name)
     (site,) = python.parents[1].rglob("site-packages")
-    for old in [*site.glob("ropebook*"), *site.glob("rope_single*")]:  # an earlier notebook installed these
+    for old in [*site.glob("ropebook*"), *site.glob("rope_single*")]:  # an earlier notebook may have installed these
         old.unlink() if old.is_file() else shutil.rmtree(old)
     argv = [str(python), "-I", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "p", "language": "python"}))
@@ -270,7 +273,7 @@ def run_alone(notebook: nbformat.NotebookNode, python: Path, folder: Path, wheel
     }
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MPL", "COV"))}
     client = NotebookClient(result, km=manager, timeout=300, resources={"metadata": {"path": str(empty)}})
-    # by default, the client doesn't shut down a manager that was passed to it
+    # by default, the client doesn't shut down a kernel manager that was passed to it
     client.execute(env={**inherited, **mine}, cleanup_kc=True)
     return result
 
@@ -279,9 +282,10 @@ TIMES = re.compile(r"\b\d[\d.,]*(e[-+]?\d+)?\s*(ns|µs|μs|us|ms|s|min|seconds?)
 
 
 def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
-    """Return what a cell printed or displayed as text, as (kind, text), without times and memory addresses.
+    """Return the text that a cell printed or displayed, as (kind, text), without times and memory addresses.
 
-    Where a cell measures time, all numbers are left out. Such a cell calls `perf_counter` or has the tag `timing`.
+    If the cell measures time, its output is returned without any numbers. Such a cell calls `perf_counter` or has the
+    tag `timing`.
     """
     takes_time = "perf_counter" in cell.source or "timing" in cell.metadata.get("tags", [])
     hidden = NUMBERS if takes_time else TIMES
@@ -291,7 +295,7 @@ def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
         data = {output.name: output.text} if output.output_type == "stream" else output.data
         for kind, text in sorted(data.items()):
             if kind in KINDS and found and found[-1][0] == kind == output.get("name"):
-                found[-1] = (kind, found[-1][1] + text)  # a stream is split at random positions
+                found[-1] = (kind, found[-1][1] + text)  # the kernel splits a stream at random positions
             elif kind in KINDS:
                 found.append((kind, text))
     return [(kind, hidden.sub("…", text)) for kind, text in found]
@@ -323,8 +327,8 @@ def test_a_small_notebook_installs_the_wheel_and_runs(public, tmp_path):
     assert said[2] == f"['{name}']\n"
 
 
-# These notebooks contain what the others lack: sympy's proofs, figures with dials, results, and a library that may be
-# missing. ALL_NOTEBOOKS=1 runs all notebooks and takes a quarter of an hour.
+# These notebooks contain what the others don't: sympy's proofs, figures with dials, results, and a library that may be
+# missing. ALL_NOTEBOOKS=1 runs all of the notebooks, which takes a quarter of an hour.
 FEW = ("derivation_only", "complex_plane", "lab", "intro")
 ALONE = [path for path in CHAPTERS if path.stem in FEW or os.environ.get("ALL_NOTEBOOKS") == "1"]
 
@@ -339,7 +343,7 @@ def test_a_chapters_notebook_runs_on_the_wheel_and_says_the_same(public, chapter
     assert "".join(output.text for output in result.cells[1].outputs).splitlines()[-1] == READY
     assert result.cells[-1].outputs[0].text.startswith(str(public.parents[1]))
     for book, alone in zip(notebook.cells[2:-1], result.cells[2:-1], strict=True):
-        # Where a library is missing, the page uses the book's own function instead, which rounds differently.
+        # If a library is missing, the page uses the book's own function instead, and that function rounds differently.
         if book.cell_type == "code" and "except ImportError" not in book.source:
             assert texts(alone) == texts(book), book.source
 

@@ -1,4 +1,5 @@
-"""Tests that the book's fonts contain only the characters it uses, are small, and come with their licences."""
+"""Test that the book's fonts contain only the characters that the book uses, that they are small, and that their
+licences are included."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def test_a_face_has_its_letters_and_its_licence(folder, face):
     assert {*map(chr, font.getBestCmap())} >= set(face.characters)
     licence = (folder / "fonts" / f"{face.name}.LICENCE.txt").read_text(encoding="utf-8")
     assert "SIL Open Font License" in licence or "Bitstream Vera" in licence
-    if "Bitstream Vera" in licence:  # a modified font must not keep the name of the original
+    if "Bitstream Vera" in licence:  # this licence doesn't allow a modified font to keep the original's name
         assert not any(
             "Vera" in str(record) or "DejaVu" in str(record)
             for record in font["name"].names

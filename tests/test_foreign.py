@@ -1,7 +1,7 @@
-"""Tests that everything we patch in other packages still exists.
+"""Test that everything we patch in other packages still exists.
 
-When the theme, Sphinx or an extension changes, the patch's test fails by name, so we needn't discover it on a page that
-looks odd.
+If a change in the theme, in Sphinx or in an extension breaks a patch, a test named after the patch fails. Otherwise we
+would notice only when a page looked odd.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 from tools import bundle
 
 PYDATA, BOOK_THEME = "pydata_sphinx_theme/theme/pydata_sphinx_theme", "sphinx_book_theme/theme/sphinx_book_theme"
-# Each patch, the file that it changes, and what it looks for in that file. {{ … }} is the template's own.
+# Each patch, the file that it changes, and the text that it looks for in that file. {{ … }} belongs to the template
+# itself.
 PATCHES = {
     "the theme that is known before any script has come": (
         f"{PYDATA}/layout.html",
@@ -62,7 +63,7 @@ def test_what_the_bundle_looks_for_is_what_the_theme_writes():
     assert f"{bundle.FONT}.woff2" in PATCHES["icons as a font"][1]
     head = text(f"{PYDATA}/static/webpack-macros.html") + text(f"{PYDATA}/layout.html")
     taken = [tag.strip() for tag in bundle.NEEDLESS.findall(head)]
-    assert len(taken) == 6  # an icon font, two hints, three search scripts
+    assert len(taken) == 6  # an icon font, two preload hints, and three search scripts
     assert bundle.MEASURED.search(text(f"{PYDATA}/static/scripts/pydata-sphinx-theme.js"))
     assert bundle.LOADED.search(text(f"{BOOK_THEME}/static/sbt-webpack-macros.html"))
 

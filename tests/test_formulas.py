@@ -1,4 +1,4 @@
-"""Tests of formulas as lines of plain text, used in the search excerpts."""
+"""Tests of writing formulas as single lines of plain text, which are used in search excerpts."""
 
 from __future__ import annotations
 

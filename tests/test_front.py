@@ -1,4 +1,5 @@
-"""Tests of the front page's drawing: in Python for pages without a script, in JavaScript for dragging."""
+"""Tests of the front page's drawing. Python draws it for pages without a script, and JavaScript redraws it when a
+reader drags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests that the page's scripts survive anything in an address or in the search field: 10,000 random texts for each."""
+"""Test that the page's scripts survive any text in an address or in the search field. Each of the two gets 10,000
+random texts."""
 
 import json
 import random
@@ -23,7 +24,7 @@ PIECES = [
 
 
 def drawn(seed: int) -> list[str]:
-    """Draw texts that consist of a few pieces each, with a very long one now and then."""
+    """Draw texts that are put together from a few pieces. Now and then, one of them is very long."""
     draws = random.Random(seed)
     texts = []
     for at in range(MANY):
@@ -66,7 +67,7 @@ def test_a_page_that_is_gone_leads_on_whatever_stands_behind_its_name(tmp_path, 
     config = SimpleNamespace(html_title="A book", root_doc="book/intro")
     moved.write_gone(SimpleNamespace(builder=SimpleNamespace(format="html"), config=config, outdir=tmp_path), None)
     script = re.search(r"<script>(.*?)</script>", (tmp_path / "book/old.html").read_text(encoding="utf-8"), re.S)[1]
-    # a JSON round trip gives the same texts that Node reads
+    # after a JSON round trip, the texts are the same as those that Node reads
     texts = ["part", "constructor", "__proto__", "%", *json.loads(json.dumps(drawn(4)))]
     led = js.evaluate(
         "",
@@ -116,5 +117,6 @@ def test_any_question_is_answered():
 
 @pytest.mark.parametrize("letters", ["x" * 6000, "paddingg" * 750, "ab_" * 2000])
 def test_a_word_of_thousands_of_letters_is_looked_up(letters):
-    """The search field's limit isn't the only safeguard: the search itself uses only the beginning of a word."""
+    """The limit on the length of the search field isn't the only safeguard. The search itself uses only the beginning
+    of a long word."""
     assert with_search(SMALL, "return ranked(input, data, index).list.length;", letters) >= 0

@@ -1,5 +1,5 @@
-"""Tests of the package's structure: imports go one way, private names stay in their module, and heavy imports are made
-only where they are used."""
+"""Tests of the package's structure. Imports must go in one direction, private names must stay within their module, and
+heavy imports must be made only where they are used."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FILES = {
     ".".join(path.relative_to(CODE).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted((CODE / "ropebook").rglob("*.py"))
 }
-# Each module may import the ones before it in this list, and others from its own package.
+# Each module may import modules that come before it in this list, and other modules from its own package.
 ORDER = [
     "shapes", "colours", "checks", "memory", "results", "device", "show", "figures", "rope", "triton_kernel",
     "attention", "sinusoidal", "derivation", "complex_plane", "complex_figures", "efficient", "timings", "precision",
     "mistakes", "diagnose", "models", "rotary_attention", "decay", "extrapolation", "explain", "exercises",
     "relatives", "beyond", "lab", "real", "proofs", "explorers",
 ]  # fmt: skip
-# What a part of the package may import in addition to torch and the standard library. (torch doesn't install NumPy.)
+# What each part of the package may import in addition to torch and the standard library. (torch doesn't install NumPy.)
 HEAVY = {
     "shapes": {"jaxtyping"},
     "rope": {"numpy"},
@@ -45,7 +45,7 @@ HEAVY = {
 
 
 def part(name: str) -> str:
-    """Return the part of the package that a dotted name belongs to: "lab" for "ropebook.lab.model"."""
+    """Return the part of the package to which a dotted name belongs: "lab" for "ropebook.lab.model"."""
     return (name.split(".") + [""])[1]
 
 
@@ -76,7 +76,7 @@ def test_the_ground_stands_on_nothing_else():
 
 
 def foreign_private_names(tree: ast.AST) -> list[str]:
-    """Return the private names of other modules that a module uses."""
+    """Return the private names that a module uses but that belong to other modules."""
     bound, found = set(), []
     for node, name in statements(tree):
         if name.startswith("ropebook."):
@@ -111,7 +111,7 @@ def test_no_module_uses_anothers_private_names(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_heavy_imports_stand_where_they_are_used(name):
-    """Only imports at the top of a file count. Functions may import optional packages."""
+    """The test checks only imports at the top of a file. A function may import optional packages."""
     allowed = {"torch", "ropebook"} | HEAVY.get(part(name), set()) | set(sys.stdlib_module_names)
     heads = ast.Module([node for node in tree(name).body if not is_type_checking(node)], [])
     inside = {

@@ -1,4 +1,5 @@
-"""Tests of questions at random distances, answered by readers with known behaviour: every score can turn out wrong."""
+"""Tests of questions about records at random distances, answered by readers whose behaviour is known. Every score must
+be able to reveal a failure."""
 
 import numpy as np
 import pytest
@@ -23,16 +24,16 @@ FINDING = Layout("retrieval", 2048, 256, 2048, contexts=12)
 
 
 def records(text, key):
-    """Return the records of a key, from the farthest to the nearest: (distance to the question, byte)."""
+    """Return the records of a key, starting with the farthest, as tuples (distance to the question, byte)."""
     low = data.RECORD + data.VALUES * key
     places = [at for at, byte in enumerate(text) if low <= byte < low + data.VALUES]
     return [(len(text) - at, text[at]) for at in places]
 
 
 def reader(choose):
-    """Return a reader that answers with ``choose``.
+    """Return a reader that uses ``choose`` to answer.
 
-    ``choose`` receives the key's records, and whether the first of them is asked for.
+    The arguments of ``choose`` are the key's records, and whether the question asks for the first of them.
     """
 
     def told(asked):
@@ -58,7 +59,7 @@ def always_far(first, found):
 
 
 def folding(period):
-    """Return a strategy that mistakes the remainder of each distance modulo the period for the distance itself."""
+    """Return a strategy for a reader that confuses each distance with its remainder modulo the period."""
 
     def choose(first, found):
         by_angle = sorted(found, key=lambda one: one[0] % period)
@@ -83,8 +84,8 @@ def test_who_prefers_far_records_wins_one_kind_and_loses_the_other():
 
 
 def test_whoever_folds_distances_is_wrong_at_chosen_ones_and_a_coin_at_random_ones():
-    """The module exists to detect readers who fold distances: to them, a record at 384 looks as if it were 5 bytes
-    away."""
+    """The module's purpose is to detect readers that fold distances. To such a reader, a record at distance 384 looks
+    as if it were 5 bytes away."""
     period, many = 379, Layout("order", 2048, 256, 2048, contexts=60)
     assert folding(period)(True, [(384, "first"), (192, "last")]) == "last"
     rows = asking.ask(contexts(many, FILES), reader(folding(period)))
@@ -195,7 +196,7 @@ SMALL = Layout("order", 40, 16, 40, contexts=3, asked=2, beside=1)
 
 
 def whole(model, asked):
-    """Ask each question in a separate pass over the whole text."""
+    """Ask each question separately, in a pass over the whole text."""
     return torch.stack(
         [model(torch.cat((asked.tokens, query[:, None]), 1))[:, -1].argmax(-1) for query in asked.queries.T], 1
     )

@@ -1,4 +1,4 @@
-"""Tests of bits per byte, compared with the logits of one text at a time."""
+"""Tests of bits per byte, compared with logits that are computed for one text at a time."""
 
 import math
 
@@ -28,7 +28,7 @@ def model():
 
 @torch.no_grad()
 def plain_bits(model, window, start=0):
-    """Compute -log2 p of each next byte directly from the logits, for positions from ``start`` on."""
+    """Compute -log2 p for each next byte directly from the logits, starting at position ``start``."""
     p = model(window[None, :-1])[0].double().softmax(-1)
     return torch.tensor([-math.log2(p[t, window[t + 1]]) for t in range(start, len(window) - 1)])
 
@@ -58,7 +58,8 @@ def test_windowed_bits_see_the_last_bytes_only(model):
     assert bits.shape == (2, 40)
     for found, window in zip(bits, windows, strict=True):
         for t in range(40):
-            start = 0 if t < 8 else t // 4 * 4 - 4  # the window contains the 5 to 8 bytes up to t
+            # the window contains between 5 and 8 bytes, up to and including byte t
+            start = 0 if t < 8 else t // 4 * 4 - 4
             wanted = plain_bits(model, window[start : t + 2])[-1]
             assert found[t].item() == pytest.approx(wanted.item(), abs=1e-5)
     assert torch.allclose(windowed_bits(model, windows[:, :9], 8), position_bits(model, windows[:, :9]))
@@ -93,10 +94,11 @@ def test_sampled_bits_are_the_last_of_each_length(model):
 
 
 def test_sampled_bits_are_decoding_with_unrotated_keys_in_one_layer():
-    """In one layer a key depends only on its byte, so rotating it again gives the same result as computing it again.
+    """In a model with one layer, a key depends only on its byte. Rotating the key again therefore gives the same result
+    as computing it again.
 
-    In two layers it doesn't, because the inputs of the second layer's keys were computed with the frequencies of an
-    earlier step.
+    In a model with two layers, it doesn't. The keys of the second layer were computed from inputs that depend on the
+    frequencies of an earlier step.
     """
     window, lengths, options = random_windows(1, 60)[0], [20, 33, 47, 60], METHOD_OPTIONS["dynamic_ntk"]
     apart = {}

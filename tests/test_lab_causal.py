@@ -1,4 +1,4 @@
-"""Tests of giving one pair a different frequency: what changes, where, and what stays the same."""
+"""Tests of giving a single pair a different frequency: what changes, where it changes, and what stays the same."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def test_one_head_alone():
         assert torch.equal(z[:, 0], x[:, 0])
         assert torch.equal(z[:, 1], y[:, 1])
         assert not torch.equal(x[:, 1], y[:, 1])
-    # a change in the second layer doesn't affect the first one
+    # a change in the second layer must not affect the first layer
     later = changed(model, [0], 0.0, (1, 0))
     assert torch.equal(queries_and_keys(later, TEXT)[0][0], plain[0][0])
     assert not torch.equal(later(TEXT), model(TEXT))

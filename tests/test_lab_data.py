@@ -1,8 +1,8 @@
-"""Tests of the laboratory's text: which files are read, and which part each one belonged to when a hash of its name
-decided.
+"""Tests of the laboratory's text: which files are read, and to which part each of them belonged when the part depended
+on a hash of the file's name.
 
-The library is a small folder made here instead of the real one, so that nothing depends on the Python that runs the
-tests.
+The tests make a small folder instead of using the real library, so they don't depend on the version of Python that runs
+them.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import pytest
 from ropebook.lab import by_name, data
 from tests.helpers import library
 
-TRAIN, HELD_OUT = "a/shown.py", "a/asked_8.py"  # the first bytes of their SHA-256 are 114 and 2
+TRAIN, HELD_OUT = "a/shown.py", "a/asked_8.py"  # the SHA-256 hashes of these names begin with the bytes 114 and 2
 
 
 def first_byte(name):
@@ -90,7 +90,7 @@ def test_the_filter_looks_at_the_relative_path_alone(tmp_path):
 def test_the_side_follows_from_the_path_and_not_from_the_content(tmp_path):
     names = [f"folder/module_{i}.py" for i in range(200)]
     expected = {name for name in names if first_byte(name) < 26}
-    assert 10 <= len(expected) <= 35  # about one in ten
+    assert 10 <= len(expected) <= 35  # about one in ten names
     for run, content in enumerate([b"x = 1\n", b"something else entirely\n"]):
         train, held_out = by_name.load(library(tmp_path / str(run), dict.fromkeys(names, content)))
         assert held_out.keys() == expected

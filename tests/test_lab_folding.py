@@ -1,4 +1,4 @@
-"""Tests of a score extrapolated to any distance, compared with scores of the model."""
+"""Tests of extrapolating a score to any distance, compared with the model's own scores."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Tests of the inside of a model: sums over distances compared with loops, norms with bare projections, permuted models
-with the original."""
+"""Tests of what happens inside a model. Sums over distances are compared with loops, norms with those of the bare
+projections, and permuted models with the original model."""
 
 import json
 import math
@@ -39,7 +39,8 @@ def same(a, b, within=1e-12):
 
 
 def walked(model, tokens):
-    """Compute the model step by step, and yield each layer's attention with its input and its weights."""
+    """Compute the model step by step. For each layer, yield its attention together with the layer's input and the
+    attention weights."""
     bias = None
     if model.scheme == "alibi":
         bias = alibi_bias(model.n_heads, tokens.shape[1], device=tokens.device).to(model.embedding.weight.dtype)
@@ -100,7 +101,7 @@ def test_pair_norms_are_those_before_the_rotation(float64_device):
 def test_pair_norms_of_the_interleaved_layout_and_grouped_heads():
     model = LlamaModel(
         256, 16, 24, 1, 4, 2, head_dim=4, dtype=torch.float64, layout="interleaved"
-    )  # pairs (2i, 2i + 1)
+    )  # the pairs are (2i, 2i + 1)
     found = inside.pair_norms(model, texts())
     assert found.q.shape == (1, 4, 2)
     assert found.k.shape == (1, 2, 2)
@@ -174,7 +175,8 @@ def test_start_must_leave_a_query():
 
 
 def made(share, scores):
-    """Return one layer and one head, with all queries at the end of the text, so that the weights equal the shares."""
+    """Return attention with one layer and one head. All queries are at the end of the text, so the weights equal the
+    shares."""
     share, scores = (torch.tensor(x, dtype=torch.float64)[None, None] for x in (share, scores))
     return Attention(share, scores, share, share[..., -1])
 
@@ -183,7 +185,7 @@ def test_a_head_that_looks_at_the_byte_before():
     (head,) = inside.heads(made([0.1, 0.7, 0.1, 0.0, 0.0, 0.1], [9.0, 1.0, 1.0, 4.0, 9.0, 9.0]))
     assert (head.layer, head.head, head.peak, head.median) == (0, 0, 1, 1)
     assert (head.at_peak, head.first) == (0.7, 0.1)
-    assert head.slope == pytest.approx(math.sqrt(3) / 2)  # the correlation of 1, 1, 4 with 1, 2, 3: (1.5·2)/√(2·6)
+    assert head.slope == pytest.approx(math.sqrt(3) / 2)  # the correlation of 1, 1, 4 with 1, 2, 3 is (1.5·2)/√(2·6)
 
 
 def test_a_head_that_looks_far():
@@ -262,8 +264,8 @@ def test_permutations_differ_by_seed_and_need_two_pairs():
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @torch.no_grad()
 def test_frequencies_permuted_with_the_rows_change_nothing(layout):
-    """Grouped heads behave the same way. If the rows aren't permuted, or only those of one projection, the model
-    changes."""
+    """This is also true for grouped heads. If the rows aren't permuted, or only those of one projection, the model does
+    change."""
     model = LlamaModel(256, 16, 24, 2, 4, 2, head_dim=8, layout=layout, dtype=torch.float64)
     tokens = texts()
     order = inside.permutation(4, seed=1)
@@ -272,7 +274,7 @@ def test_frequencies_permuted_with_the_rows_change_nothing(layout):
     same(other(tokens), plain, 1e-11)
     assert (inside.permuted(model, order)(tokens) - plain).abs().max() > 1e-3
     theta = model.layers[0].attention.rotary.inv_freq
-    # each rotated query is the old one with its pairs in the new order, up to the projection's rounding error
+    # up to the projection's rounding error, each rotated query is the old one with its pairs in the new order
     (q, k), (old_q, old_k) = inside.queries_and_keys(other, tokens)[0], inside.queries_and_keys(model, tokens)[0]
     for new, old in ((q, old_q), (k, old_k)):
         pairs = old.unflatten(-1, (2, 4)) if layout == "half" else old.unflatten(-1, (4, 2)).mT
@@ -290,8 +292,8 @@ def test_frequencies_permuted_with_the_rows_change_nothing(layout):
 
 @torch.no_grad()
 def test_scores_are_exactly_the_same_where_sums_have_no_rounding():
-    """Integers and quarter turns need no rounding, so permuting the pairs of q and k with their angles keeps the exact
-    score."""
+    """Integers and quarter turns cause no rounding errors. If the pairs of q and k are permuted together with their
+    angles, the score must stay exactly the same."""
     draws = torch.Generator().manual_seed(0)
     q, k = torch.randint(-9, 9, (2, 1, 1, 6, 8), generator=draws).double()
     turns = torch.randint(0, 4, (6, 4), generator=draws)
@@ -403,7 +405,7 @@ def test_measure_tells_each_change_with_its_error_over_files(measured):
         0.5,
         0.375,
         0.25,
-    ]  # the smallest is one pair of four
+    ]  # the smallest possible share is one of four pairs
     slow = theta * torch.tensor([1, 1, 0, 0])
     cases = [
         (found["switched_off"], 3, inside.without_pair(model, 3), windows, 0),

@@ -1,5 +1,5 @@
-"""Tests of intervals over seeds and files, compared with tables of Student's t and with results worked out by hand; and
-of how often they contain the true value."""
+"""Tests of confidence intervals over seeds and files. They are compared with tables of Student's t and with results
+worked out by hand, and we check how often they contain the true value."""
 
 import math
 
@@ -9,7 +9,7 @@ import torch
 from ropebook.lab import intervals as I
 from ropebook.lab.means import over_files
 
-# from printed tables of Student's t
+# values from printed tables of Student's t
 TABLE = [
     (0.975, 1, 12.7062),
     (0.975, 2, 4.3027),
@@ -30,7 +30,8 @@ def test_student_is_that_of_the_tables(probability, freedom, printed):
 
 def test_student_has_no_step_where_its_form_changes():
     assert I.student(0.999, 300) == pytest.approx(I.student(0.999, 300.001), rel=1e-6)
-    assert 4.3027 > I.student(0.975, 2.1) > I.student(0.975, 2.9) > 3.1824  # the values for 2 and for 3
+    # the limits are the values for 2 and for 3 degrees of freedom
+    assert 4.3027 > I.student(0.975, 2.1) > I.student(0.975, 2.9) > 3.1824
 
 
 def test_without_any_spread_between_seeds_it_is_the_interval_over_files():
@@ -50,7 +51,7 @@ def test_without_any_spread_between_files_it_is_the_interval_over_seeds():
 
 
 def test_a_table_by_hand():
-    # the row means are 2 and 4, the column means 2, 3 and 4, and the residuals are 0
+    # the row means are 2 and 4, the column means are 2, 3 and 4, and all residuals are 0
     found = I.crossed(torch.tensor([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]]))
     squares_of_seeds, squares_of_files = 3 * 2.0, 2 * 2.0 / 2
     total = squares_of_seeds + squares_of_files
@@ -89,13 +90,13 @@ def test_how_often_it_holds_the_truth(seed_spread, file_spread, rest):
         held += found.low <= 0 <= found.high
     error = math.sqrt(0.95 * 0.05 / tries)
     assert held / tries > 0.95 - 3 * error
-    if seed_spread == 1 and not file_spread:  # with seeds alone it isn't too wide either
+    if seed_spread == 1 and not file_spread:  # if only the seeds vary, the interval must not be too wide either
         assert held / tries < 0.95 + 3 * error
 
 
 def test_files_alone_would_promise_too_much():
-    """The first experiment averaged over seeds and computed the interval over files. If seeds differ, that interval is
-    too narrow."""
+    """In the first experiment, we averaged over seeds and computed the interval over files. If seeds differ, that
+    interval is too narrow."""
     draws = torch.Generator().manual_seed(1)
     held = 0
     for _ in range(300):
@@ -106,8 +107,8 @@ def test_files_alone_would_promise_too_much():
 
 
 def test_p_values_are_those_of_the_intervals():
-    """The test uses means whose interval at level 1 − p just touches 0, or whose interval at 1 − 2p just reaches the
-    margin."""
+    """Test means for which an interval only just reaches a limit: at level 1 − p it just touches 0, or at level 1 − 2p
+    it just reaches the margin."""
     for freedom, p in ((2.0, 0.01), (7.3, 0.05), (200.0, 0.2)):
         t = I.student(1 - p / 2, freedom)
         assert I.p_different(I.Interval(-t, 0, 0, 1.0, freedom)) == pytest.approx(p, rel=1e-6)
@@ -117,7 +118,7 @@ def test_p_values_are_those_of_the_intervals():
         assert I.p_equivalent(found, 0.3 + one_sided) == pytest.approx(p, rel=1e-6)
         assert I.p_equivalent(found, 0.3) == 1.0
     assert I.p_different(I.Interval(0.0, 0, 0, 2.0, 5.0)) == pytest.approx(1.0)
-    # as for a normal distribution
+    # with so many degrees of freedom, the p-value is that of a normal distribution
     assert I.p_different(I.Interval(2.0, 0, 0, 1.0, 1e9)) == pytest.approx(0.0455, abs=1e-4)
 
 
@@ -133,7 +134,7 @@ def test_a_mean_on_the_margin_is_not_within_it():
         assert I.p_equivalent(I.Interval(mean, 0, 0, 0.0, math.inf), 0.25) == 1.0
 
 
-# In Benjamini and Hochberg 1995, section 3.2, four of these fifteen p-values pass at 0.05.
+# In section 3.2 of Benjamini and Hochberg 1995, four of these fifteen p-values pass at 0.05.
 PUBLISHED = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528]
 PUBLISHED += [0.7590, 1.0]
 
@@ -142,7 +143,7 @@ def test_the_published_example_of_discoveries():
     assert I.discoveries(PUBLISHED) == [True] * 4 + [False] * 11
     assert I.discoveries(PUBLISHED[::-1]) == [False] * 11 + [True] * 4
     assert I.discoveries([0.04]) == [True]
-    assert I.discoveries([0.02, 0.04]) == [True, True]  # if a larger p-value passes, so do the smaller ones
+    assert I.discoveries([0.02, 0.04]) == [True, True]  # if a larger p-value passes, the smaller ones pass as well
     assert I.discoveries([0.03, 0.04]) == [True, True]
     assert I.discoveries([]) == []
 
@@ -162,8 +163,8 @@ def test_what_has_no_spread_to_measure_is_refused():
 
 
 def test_it_is_seldom_very_sure_of_what_is_not_so():
-    """If seeds vary less than files do, small p-values are rare enough even far out in the tail, where a correction for
-    many comparisons looks."""
+    """Corrections for many comparisons depend on very small p-values. If seeds vary less than files do, such p-values
+    must be rare enough."""
     draws = torch.Generator().manual_seed(0)
     tries, called = 600, {0.01: 0, 0.001: 0}
     for _ in range(tries):

@@ -1,4 +1,5 @@
-"""Tests of the generated language: the cost of a byte, compared with Bayes' rule written out and with counting."""
+"""Tests of the generated language. The cost of a byte is compared with an explicit calculation by Bayes' rule, and with
+counts."""
 
 import math
 from itertools import product
@@ -44,15 +45,16 @@ def test_nouns_and_verbs_come_as_often_as_they_should():
 
 
 def test_a_byte_costs_what_bayes_says(monkeypatch):
-    """Compute the probability of each next byte, given the previous bytes, as a weighted sum over every language of two
-    nouns and three verbs."""
+    """Compute the probability of each next byte, given the previous bytes. It is a weighted sum over all languages that
+    consist of two nouns and three verbs."""
     monkeypatch.setattr(L, "NOUNS", 2)
     monkeypatch.setattr(L, "VERBS", 3)
     monkeypatch.setattr(L, "SHARE", np.array([2 / 3, 1 / 3]))
     languages = list(product(range(3), repeat=2))
 
     def chance(pairs, told):
-        """Return the probability of a sequence of complete pairs, perhaps followed by a last noun, in one language."""
+        """Return the probability of a sequence in one language. The sequence consists of complete pairs and possibly a
+        last noun."""
         p = 1.0
         for noun, verb in pairs:
             p *= L.SHARE[noun] * (verb is None or told[noun] == verb)

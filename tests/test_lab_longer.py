@@ -1,4 +1,5 @@
-"""Tests of a trained model with a method, compared with the attention layer and with decoding token by token."""
+"""Tests of a trained model with a method for longer texts, compared with the attention layer and with decoding one
+token at a time."""
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from ropebook.lab.longer import with_method
 from ropebook.rotary_attention import RotaryAttention
 from tests.lab_models import METHOD_OPTIONS, L, bits_from, decoded, random_windows, slow_method, tiny
 
-EXACT = 1e-10  # in float64, through two layers
+EXACT = 1e-10  # for float64 results after two layers
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def test_a_method_in_the_model_is_that_of_the_attention_layer(model, method, mon
         found, wanted = ours(tokens), slow_method(model, method, METHOD_OPTIONS[method])(tokens)
         assert (found - wanted).abs().max() < EXACT
         assert (found - before).abs().max() > 1e-3  # the method has an effect
-        assert torch.equal(model(tokens), before)  # and the original model is unchanged
+        assert torch.equal(model(tokens), before)  # the original model must stay unchanged
 
 
 def test_a_method_shares_weights_and_one_rotary(model):
@@ -99,11 +100,12 @@ def test_arrival_is_decoding_with_a_cache_of_rotated_keys(model):
     prefill = with_method(model, "dynamic_ntk", options)
     with torch.no_grad():
         assert (ours(window[None, :-1])[0] - literal).abs().max() < EXACT
-        assert (ours(window[None, :40])[0] - literal[:40]).abs().max() < EXACT  # a shorter text, with the same rows
+        # the same rows must come from a shorter text
+        assert (ours(window[None, :40])[0] - literal[:40]).abs().max() < EXACT
         assert (decoded(ours, window[:-1]) - literal).abs().max() < EXACT  # decoding uses an offset
         assert (prefill(window[None, :-1])[0] - literal)[
             :L
-        ].abs().max() > 1e-3  # with the frequencies for the whole length it would differ
+        ].abs().max() > 1e-3  # with the frequencies for the whole length, the result would differ
         assert (ours(window[None, :L]) - model(window[None, :L])).abs().max() < EXACT  # up to L nothing changes
         assert ours.float()(window[None, :-1]).dtype == torch.float32
     model.double()  # both models share their weights

@@ -1,4 +1,5 @@
-"""Tests of what pages say about a run in results/inside.json, compared with the models that the numbers came from."""
+"""Tests of what pages say about a run in results/inside.json, compared with the models from which the stored numbers
+came."""
 
 import pytest
 import torch
@@ -34,7 +35,7 @@ def test_heads_are_counted(model, run):
     attention = inside.attention_by_distance(model, texts(4, 2 * L + 9)[:, :L])
     heads = inside.heads(attention)
     assert looked.falling(run) == (sum(head.slope < 0 for head in heads), 4)
-    assert looked.near(run) == pytest.approx(1)  # all texts are shorter than 32 bytes
+    assert looked.near(run) == pytest.approx(1)  # all of these texts are shorter than 32 bytes
     one = {"heads": [{"slope": -0.1, "near_32": 0.5}, {"slope": 0.2, "near_32": 0.25}]}
     assert (looked.falling(one), looked.near(one)) == ((1, 2), 0.375)
 

@@ -1,4 +1,4 @@
-"""Tests of means over files and over bands, with their errors."""
+"""Tests of the means over files and over bands, and of their errors."""
 
 import math
 import statistics

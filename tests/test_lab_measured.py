@@ -1,4 +1,4 @@
-"""Tests of what pages show about the second experiment, compared with the underlying numbers."""
+"""Tests of what the pages show about the second experiment, compared with the numbers from which it was computed."""
 
 import json
 
@@ -80,7 +80,7 @@ def test_differences_are_those_of_the_rule(numbers):
     assert found["plain"]["rope-10000-3200/linear/4"]["language"][2] == pytest.approx(interval[:3], abs=1e-4)
     assert found["plain"]["rope-10000-3200/linear/4"]["language"][2][2] < -0.5
     assert found["plain"]["rope-10000-3200/linear/4"]["language"][0][0] == pytest.approx(0, abs=0.3)
-    # beyond L a byte costs 2 if only the last bytes are kept, and 5 with the unchanged model
+    # beyond L, a byte costs 2 bits if only the last bytes are kept, and 5 bits in the unchanged model
     assert found["last"]["none"]["python"][3][0] == pytest.approx(3, abs=0.3)
     assert found["none"].keys() == {
         f"rope-10000-3200/{name}/{s}/tuned" for name in ("linear", "yarn_chosen") for s in (2, 4, 8)

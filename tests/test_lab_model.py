@@ -1,9 +1,9 @@
-"""Tests of the laboratory's model, compared with transformers: given the same weights, transformers' Llama computes the
-logits of every scheme.
+"""Compare the laboratory's model with transformers. Given the same weights, transformers' Llama must compute the same
+logits for every scheme.
 
-Learned and sinusoidal positions are passed to it as ``inputs_embeds``, ALiBi as a mask that is added to the scores, and
-vectors that aren't rotated get position 0. Tolerances are relative to the largest magnitude; transformers computes
-norms and angles in float32.
+Learned and sinusoidal positions are passed to transformers as ``inputs_embeds``, and ALiBi as a mask that is added to
+the scores. Vectors that aren't rotated get position 0. Tolerances are relative to the largest magnitude. Note that
+transformers computes norms and angles in float32.
 """
 
 import copy
@@ -40,7 +40,8 @@ pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 def make(scheme, dtype=torch.float64, length=LENGTH, **options):
-    """Build a tiny model with sharp attention; with weights of the initial size it is almost uniform."""
+    """Build a tiny model with sharp attention. Weights of the usual initial size would make attention almost
+    uniform."""
     model = M.LanguageModel(scheme, length, **{**SIZES, **options}, dtype=dtype)
     for name, weight in model.named_parameters():
         if weight.dim() == 2:
@@ -100,11 +101,11 @@ def test_the_size_of_the_first_weights():
             continue
         expected = 0.02 if name.startswith(("embedding", "places")) else weight.shape[1] ** -0.5
         if "out_proj" in name or "down_proj" in name:
-            expected /= 4  # √(2 · 8), because sixteen outputs are added to the stream
+            expected /= 4  # √(2 · 8), because sixteen outputs are added to the residual stream
         assert abs(weight.std().item() / expected - 1) < 0.03
         assert abs(weight.mean().item()) < 0.05 * expected
     uniform = model(TOKENS.expand(2, -1)).log_softmax(-1)
-    assert (uniform + math.log(256)).abs().mean() < 0.5  # every byte is about equally likely
+    assert (uniform + math.log(256)).abs().mean() < 0.5  # every byte must be about equally likely
 
 
 # --- the same logits as transformers ---
@@ -131,7 +132,7 @@ def theirs_of(model, base):
 
 
 def added_places(model):
-    """Compute what the scheme adds to the bytes' vectors, from its formula."""
+    """Compute what the scheme adds to the bytes' vectors, using the scheme's formula."""
     if model.scheme == "learned":
         return model.places.weight
     angles = np.arange(LENGTH)[:, None] / 10000.0 ** (np.arange(0, 16, 2) / 16)
@@ -161,7 +162,7 @@ def test_a_rope_scheme_is_a_llama_model(scheme):
     model = make(scheme)
     llama = R.LlamaModel(256, 16, 24, 2, 4, tied=True, base=BASES[scheme], layout="half", dtype=torch.float64)
     llama.load_state_dict(model.state_dict())
-    long = TOKENS.repeat(1, 3)  # beyond the trained length too
+    long = TOKENS.repeat(1, 3)  # this must also hold beyond the trained length
     assert torch.equal(model(long), llama(long))
     positions = torch.arange(LENGTH) * 3 + 5
     assert torch.equal(model(TOKENS, positions), llama(TOKENS, positions))
@@ -201,8 +202,8 @@ def test_only_without_a_scheme_is_the_order_of_the_bytes_before_lost(scheme):
     change = error(model(TOKENS[:, order])[:, -1], model(TOKENS)[:, -1])
     assert (change < TINY) == (scheme == "none")
     assert change < TINY or change > 1e-3
-    # a second layer notices, because under the causal mask each of the first layer's outputs attended to its own number
-    # of bytes
+    # A second layer does notice the order. Under the causal mask, each output of the first layer has attended to a
+    # different number of bytes.
     deep = make(scheme)
     assert error(deep(TOKENS[:, order])[:, -1], deep(TOKENS)[:, -1]) > 1e-3
 
@@ -225,8 +226,8 @@ def test_without_a_scheme_positions_say_nothing():
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 4, 8, 12, 16])
 def test_alibi_is_that_of_bloom(n_heads):
-    """Bloom's bias is the slope times the key's position. The query's position shifts a whole row of scores, and
-    softmax ignores that."""
+    """Bloom's bias is the slope times the key's position. The query's position would only shift a whole row of scores,
+    and softmax ignores such a shift."""
     by_key = build_alibi_tensor(torch.ones(1, 9), n_heads, torch.float32)[:, 0]
     expected = by_key[:, None, :] - by_key[:, :, None]
     assert error(M.alibi_bias(n_heads, 9), expected) < 1e-6
@@ -244,7 +245,7 @@ def test_alibi_by_hand():
 
 
 def test_alibi_is_to_the_bit_what_the_trained_models_had():
-    """The expected bias is written out in the form that the experiment used."""
+    """The expected bias is written in the same form as in the experiment, and must agree to the last bit."""
     for n_heads, q_len, offset in ((4, 256, 0), (4, 3, 4093), (2, 16, 5)):
         slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)
         keys = torch.arange(offset + q_len)
@@ -253,7 +254,7 @@ def test_alibi_is_to_the_bit_what_the_trained_models_had():
 
 
 def alone(model, tokens, segments):
-    """Compute each text of a row alone, and join the results."""
+    """Compute each text in a row by itself, and join the results."""
     out = torch.zeros(*tokens.shape, 256, dtype=torch.float64)
     for row, ids in enumerate(segments.tolist()):
         starts = [0, *(t for t in range(1, len(ids)) if ids[t] != ids[t - 1]), len(ids)]
@@ -343,7 +344,7 @@ def test_only_the_learned_scheme_ends_at_its_length(scheme):
     model(TOKENS, caches=caches)
     with pytest.raises(ValueError, match=re.escape(message)):
         model(TOKENS[:, :1], caches=caches)
-    assert model.generate(TOKENS, 1).shape == (2, 17)  # the last byte is predicted, not read
+    assert model.generate(TOKENS, 1).shape == (2, 17)  # the last byte is only predicted, and never read
     with pytest.raises(ValueError, match=re.escape(message)):
         model.generate(TOKENS, 2)
 
@@ -388,7 +389,7 @@ def test_a_copy_is_as_the_original(scheme):
 
 @pytest.fixture
 def trained(tmp_path, monkeypatch):
-    """Add two models to the results, stored as after training."""
+    """Add two models to the results, in the form in which they are stored after training."""
     monkeypatch.setattr(results, "_BESIDE_THE_CODE", tmp_path)
     monkeypatch.setattr(results, "_INSIDE_THE_PACKAGE", tmp_path / "none")
     (tmp_path / "trials").mkdir()
@@ -429,7 +430,7 @@ def cached(positions, mask=None):
 
 COUNTING = "positions must count the row's bytes from 0 on, or with a mask those of each text, got "
 BAD = [
-    # each case: call, error, message
+    # each case consists of a call, the error's type, and its message
     (lambda: M.LanguageModel("rope", 8), ValueError, "scheme must be one of 'learned', 'sinusoidal', 'rope-100'"),
     (lambda: M.LanguageModel("none", 0), ValueError, "length must be an integer >= 1, got 0"),
     (lambda: M.LanguageModel("none", 8.0), TypeError, "length must be an integer >= 1, got 8.0"),
@@ -447,7 +448,7 @@ BAD = [
     (lambda: ALIBI(TOKENS, mask=ALL.int()), TypeError, "mask must be a tensor, boolean (True = may attend)"),
     (lambda: ALIBI(TOKENS, COUNT + 1), ValueError, COUNTING),
     (lambda: ALIBI(TOKENS, COUNT * 2), ValueError, COUNTING),
-    (lambda: ALIBI(TOKENS, COUNT % 8), ValueError, COUNTING),  # these texts have no separator
+    (lambda: ALIBI(TOKENS, COUNT % 8), ValueError, COUNTING),  # no separator divides these texts
     (lambda: ALIBI(TOKENS, COUNT[1:]), ValueError, COUNTING),
     (lambda: ALIBI(TOKENS, list(range(LENGTH))), ValueError, COUNTING),
     (lambda: ALIBI(TOKENS, COUNT * 2, ALL), ValueError, COUNTING),

@@ -1,4 +1,4 @@
-"""Tests of the page's statements about order, compared with the letters from which they were computed."""
+"""Tests of what the page says about order, compared with the letters from which it was computed."""
 
 import json
 from pathlib import Path
@@ -13,8 +13,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "results" / "asking"
 
 
 def a_map(halved, shares=None):
-    """Return a map of one context and four questions. For each halved pair, ``halved`` says how many of the four are
-    answered correctly."""
+    """Return a map for one context and four questions. For each pair whose frequency is halved, ``halved`` says how
+    many of the four questions are answered correctly."""
     rows = [{"order": ["1" * right + "o" * (4 - right)]} for right in halved]
     return {"pairs": {"halved": rows}, "shares": shares}
 

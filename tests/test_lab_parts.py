@@ -1,6 +1,7 @@
-"""Tests of the text in three parts: what is read, which part it belongs to, and that the parts share almost nothing.
+"""Tests of the text in three parts: what is read, to which part it belongs, and that the parts share almost nothing.
 
-The rules are tested on a small folder made here. Whether they achieve their purpose is tested on this Python's library.
+Most tests apply the rules to a small folder that is made here. The last tests check on this Python's library whether
+the rules achieve their purpose.
 """
 
 import hashlib
@@ -50,7 +51,7 @@ def test_hashes_are_alike_where_strings_are(one, other, length):
 def test_the_share_of_a_files_strings(pieces, text):
     known = b"".join(pieces)
     found = P.shares({"f": np.frombuffer(text, np.uint8)}, [P.grams(np.frombuffer(known, np.uint8))])
-    assert found == {"f": 0.0}  # all pieces are shorter than the strings that are compared
+    assert found == {"f": 0.0}  # all pieces are shorter than the strings to be compared
     text = text * 20
     mine, other = strings(text, P.GRAM), strings(known + text[:70], P.GRAM)
     found = P.shares({"f": np.frombuffer(text, np.uint8)}, [P.grams(np.frombuffer(known + text[:70], np.uint8))])
@@ -118,14 +119,14 @@ def test_every_file_ends_with_a_zero_byte_and_the_three_parts_have_theirs(small)
         ("train", "development", True),
         ("train", "held_out", True),
         ("development", "held_out", True),
-        ("held_out", "held_out", False),  # files of the same part may be similar
+        ("held_out", "held_out", False),  # files in the same part may be similar
         ("development", "development", False),
         ("train", "train", False),
     ],
 )
 def test_a_file_that_shares_too_much_is_left_out(small, copied, into, gone):
     name = named(into, 1)
-    text = prose(P.PARTS.index(copied))[:120] + prose(50, 300)  # 72 of its 374 strings of 48 bytes are known
+    text = prose(P.PARTS.index(copied))[:120] + prose(50, 300)  # 72 of this file's 374 strings of 48 bytes are known
     found = P.load(library(small, {name: text}))
     assert (name in found.left_out) == gone
     if into != "train":
@@ -134,7 +135,7 @@ def test_a_file_that_shares_too_much_is_left_out(small, copied, into, gone):
 
 def test_a_little_may_be_shared(small):
     name = named("held_out", 1)
-    for borrowed, gone in ((66, False), (69, True)):  # 20 and 23 of 420 strings
+    for borrowed, gone in ((66, False), (69, True)):  # 20 and 23 of the file's 420 strings are known
         text = prose(0)[:borrowed] + prose(50, 466 - borrowed)
         assert (name in P.load(library(small, {name: text})).left_out) == gone
 
@@ -169,7 +170,8 @@ def trained_on(real):
 
 
 def test_what_is_said_to_be_shared_is_there_by_brute_force(real, trained_on):
-    """We search the whole training text itself, not its hashes, for some strings from some files."""
+    """Take some strings from some files, and search for them in the whole training text itself instead of among its
+    hashes."""
     train = real.train.tobytes()
     files = {**real.development, **real.held_out}
     pieces = [

@@ -1,4 +1,5 @@
-"""Tests of what the figures in the chapter on measurements draw, compared with the synthetic numbers they are given."""
+"""Tests of what the figures in the chapter on measurements draw, for the synthetic numbers that the tests pass to
+them."""
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def lines(ax, thick):
 
 
 def row(fig, lines, id):
-    """Return the two panels in the row of this line."""
+    """Return the two panels in this line's row."""
     at = list(lines).index(id) * 2
     return fig.axes[at : at + 2]
 
@@ -78,7 +79,7 @@ def test_bits_by_position_are_means_over_seeds_with_each_seed_behind(whole, numb
         assert last.get_ydata() == pytest.approx(np.mean(seeing, 0), abs=1e-3)
         assert sorted(line.get_xdata()[0] for line in lines(ax, 1.0)) == [256, 2048]
         first, *_, last = own.get_xdata()
-        assert first == 2  # the window of bytes 1 to 4 is centred here
+        assert first == 2  # the centre of the window of bytes 1 to 4 is here
         assert last == pytest.approx((1723 * 2048) ** 0.5)
         assert whole["edges"][-2] == 1722
     assert fig.axes[-1].get_xlabel() == "position"
@@ -104,7 +105,8 @@ def test_last_bytes_are_not_asked_for_records(whole, drawn):
 def test_answers_by_distance_and_a_dot_for_each_seed(whole, numbers, drawn):
     pictures.by_distance(whole, pictures.SCHEME_LINES, ALT, "")
     [(fig, *_)] = drawn
-    names = [name for name in pictures.SCHEME_LINES if name != "learned"]  # it can't answer in texts of 2048 bytes
+    # learned positions can't answer in texts of 2048 bytes
+    names = [name for name in pictures.SCHEME_LINES if name != "learned"]
     assert len(fig.axes) == 2 * len(names)
     for column, task in enumerate(("retrieval", "order")):
         assert fig.axes[column].get_title(loc="left") == task

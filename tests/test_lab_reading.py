@@ -1,4 +1,5 @@
-"""Tests of a text read byte by byte: the numbers compared with the model's own, and arguments that are refused."""
+"""Tests of reading a text byte by byte. The numbers are compared with the model's own, and some arguments must be
+refused."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def test_attention_is_a_distribution_over_what_came_before(method):
         assert weights.shape == (place,)
         assert weights.sum().item() == pytest.approx(1, abs=1e-5)
     first = reading.attention(TEXT, model, 1, 2, 20)
-    torch.testing.assert_close(reading.attention(TEXT[:21], model, 1, 2, 20), first)  # later bytes have no effect
+    torch.testing.assert_close(reading.attention(TEXT[:21], model, 1, 2, 20), first)  # later bytes must have no effect
 
 
 def test_what_is_packed_is_the_model():

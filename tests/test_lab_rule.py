@@ -1,5 +1,5 @@
-"""Tests of the rule on synthetic numbers, built so that each outcome is known; noise alone is rarely called a
-difference."""
+"""Tests of the rule on synthetic numbers that are built to give a known outcome. If there is nothing but noise, the
+rule must rarely find a difference."""
 
 from dataclasses import replace
 
@@ -51,9 +51,9 @@ def test_where_all_are_alike_there_is_no_difference(alike):
     found = {verdict.claim.id: verdict.word for verdict in R.judge(C.CLAIMS.values(), alike, ABLE)}
     assert {word for name, word in found.items() if name.startswith("S2.9a")} == {"no difference here"}
     assert found["S2.8"] == "holds here"
-    assert found["S3.6a"] == "does not hold here"  # cached keys cost 0.1 more
-    assert found["S3.6b"] == "holds here"  # 0.9 of the records are found
-    assert found["S3.6c none"] == "does not hold here"  # 5 bits against 2
+    assert found["S3.6a"] == "does not hold here"  # the synthetic cached keys cost 0.1 bits more
+    assert found["S3.6b"] == "holds here"  # the synthetic model finds 0.9 of the records
+    assert found["S3.6c none"] == "does not hold here"  # 5 bits are compared with 2 bits
     assert found["S0.12c"] == "holds here"
     assert found["control order"] == "does not hold here"
     assert found["ALiBi d"] == "does not hold here"
@@ -65,7 +65,7 @@ def test_a_method_that_helps(alike):
     assert found == {
         "S2.9a linear": "holds here",
         "S2.9a ntk": "no difference here",
-        "S2.9a": "mixed here",  # 6 of 18 hold; the others show no difference
+        "S2.9a": "mixed here",  # 6 of 18 hold, and the others show no difference
         "S2.9b linear": "holds here",
         "S2.9b": "mixed here",  # 6 of 12 hold
         "S3.6c linear": "holds here",
@@ -81,7 +81,7 @@ def test_seeds_that_disagree_leave_it_undecided():
 def test_the_control(alike):
     guessing = change(alike, tuple(f"none-{seed}" for seed in trials.SEEDS), share=0.5)
     (verdict,) = R.judge([C.CLAIMS["S0.12a"]], guessing, ABLE)
-    assert verdict.word == "does not hold here"  # RoPE gets 0.9 right
+    assert verdict.word == "does not hold here"  # RoPE answers 0.9 of the questions correctly
     assert words(guessing, "control order") == {"control order": "holds here"}
 
 
@@ -112,7 +112,7 @@ def test_from_what_passed_to_the_outcome(expected, mean, different, null, word):
 
 
 def test_noise_alone_is_seldom_called():
-    """Only the seeds vary. In few of these worlds does any of the many comparisons find a difference."""
+    """Only the seeds vary. In at most a few of these worlds may any of the many comparisons find a difference."""
     claims = [C.CLAIMS[name] for name in ("S2.9a", "S2.9b", "T5", "alternate")]
     worlds_with_a_call = 0
     for at in range(12):

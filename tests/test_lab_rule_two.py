@@ -1,4 +1,4 @@
-"""Tests of the second rule, still a draft, on synthetic letters whose outcomes are known."""
+"""Tests of the second rule, which is still a draft, on synthetic letters that lead to known outcomes."""
 
 from dataclasses import replace
 
@@ -13,7 +13,8 @@ SEEDS = (0, 1, 2)
 
 
 def made(right, other=0.0, contexts=16, questions=16, seed=0):
-    """Draw letters for each layout and seed: "1" has the probability ``right``, "o" the probability ``other``."""
+    """Draw letters for each layout and seed. "1" has the probability ``right``, and "o" has the probability
+    ``other``."""
     draws = np.random.default_rng(seed)
     chances = [right, other, max(0.0, 1 - right - other)]
 
@@ -107,6 +108,6 @@ def test_every_claim_can_be_judged_and_has_a_name_of_its_own():
 
 
 def test_it_is_a_draft():
-    """Whoever sets the date publishes the digest with it; from then on neither may change."""
+    """When the rule's date is set, its digest is published with it. From then on, neither of them may change."""
     assert R.DATE is None
     assert len(R.digest()) == 64

@@ -1,5 +1,5 @@
-"""Tests of the schemes that the second experiment adds, compared with transformers: T5's buckets, and RoPE in every
-other layer."""
+"""Tests of the schemes that the second experiment adds: T5's buckets, and RoPE in every other layer. They are compared
+with transformers."""
 
 import copy
 import math
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 def make(scheme, **options):
-    """Build a tiny model with sharp attention whose biases differ from one another."""
+    """Build a tiny model with sharp attention whose biases all differ."""
     model = M.LanguageModel(scheme, LENGTH, **{**SIZES, **options})
     for name, weight in model.named_parameters():
         if name == "buckets":
@@ -68,7 +68,7 @@ def their_bias(model, length):
 
 
 def test_t5_is_to_the_bit_what_the_trained_models_had():
-    """The expected bias is written out in the form that the experiment used."""
+    """The expected bias is written in the same form as in the experiment, and must agree to the last bit."""
     weight = torch.randn(4, 32, generator=torch.Generator().manual_seed(0))
     for q_len, offset in ((300, 0), (3, 4093)):
         keys = torch.arange(offset + q_len)
@@ -82,7 +82,7 @@ def test_the_buckets_are_those_of_transformers():
     distances = torch.arange(5000)
     theirs = T5Attention._relative_position_bucket(-distances, bidirectional=False, num_buckets=32, max_distance=128)
     ours = t5_bucket(distances)
-    # where two ranges meet, float32 rounding decides which one a distance belongs to
+    # at a boundary between two ranges, float32 rounding decides to which of them a distance belongs
     apart = (ours != theirs).nonzero().flatten().tolist()
     assert apart in ([], [32], [64], [32, 64])
     assert ours.diff().min() == 0

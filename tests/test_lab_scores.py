@@ -1,5 +1,5 @@
-"""Tests of the measurements on a trained model, compared with the model itself, with values computed by hand, and on
-models whose answers are known."""
+"""Tests of the measurements on a trained model. They are compared with the model itself and with values computed by
+hand, and are applied to models whose answers are known."""
 
 import itertools
 
@@ -94,7 +94,7 @@ def test_a_method_that_follows_the_length_is_asked_where_the_text_ends(model):
     options = {"trained_length": 256, "factor": 1.0}
     dynamic = with_method(model, "dynamic_ntk", options)
     ended = scores.measure_ended(dynamic, materials, BANDS[:2])
-    short = position_bits(model, materials.python[:, :257]).mean(1)  # up to L the method changes nothing
+    short = position_bits(model, materials.python[:, :257]).mean(1)  # up to L, the method must not change anything
     assert [row[0] for row in ended["python"]] == pytest.approx(short.tolist(), abs=1e-4)
     whole = scores.measure(dynamic, materials, BANDS)
     assert [row[1] for row in ended["language"]] == pytest.approx([row[1] for row in whole["language"]], abs=1e-4)
@@ -116,7 +116,7 @@ def test_a_learned_scheme_goes_as_far_as_it_has_learned():
 
 
 class Told:
-    """Gives the predetermined answers, one context after another."""
+    """A model that gives predetermined answers, one context after another."""
 
     def __init__(self, right, other):
         self.pairs = (torch.tensor(right), torch.tensor(other))
@@ -135,7 +135,8 @@ def test_headroom_within_the_length(model):
     found = scores.headroom(model, materials)
     full = position_bits(model, materials.python[:, :257])[:, 128:].mean(1)
     assert [row[0] for row in found["python"]] == pytest.approx(full.tolist(), abs=1e-4)
-    at = 200  # this byte is predicted from the 64 bytes before the scored half of its window, and the bytes since
+    # this byte is predicted from the bytes in the scored half of its window so far, and the 64 bytes before that half
+    at = 200
     row = materials.python[:1, : at + 2]
     alone = position_bits(model, row[:, -(64 + 1 + at % 64) - 1 :])[0, -1]
     windowed = windowed_bits(model, materials.python[:1, :257], 128)[0, at]

@@ -1,4 +1,4 @@
-"""Tests of the pages' tables and grids, compared with the synthetic numbers they are given."""
+"""Tests of the pages' tables and grids, compared with the synthetic numbers from which they are made."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_verdicts_with_their_counts(opened):
     ids = ("S2.9a yarn", "S2.9a linear", "S3.6a", "S4.7")
     columns = tables.verdicts(opened, ids)
     assert columns["claim"] == [claims.CLAIMS[id].text for id in ids]
-    assert columns["verdict"][:2] == ["mixed", "no difference"]  # two of the six comparisons are for s = 4
+    assert columns["verdict"][:2] == ["mixed", "no difference"]  # two of the six comparisons have s = 4
     assert columns["Python"][:2] == ["1 hold, 2 no difference", "3 no difference"]
     assert columns["generated"] == ["1 hold, 2 no difference", "3 no difference", None, columns["generated"][3]]
     assert columns["Python"][2] == "1 fail"

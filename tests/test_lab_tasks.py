@@ -1,5 +1,5 @@
-"""Tests of two tasks inside a text: what is planted where, that content alone doesn't reveal the order, and which
-answers count as correct."""
+"""Tests of two tasks that are planted inside a text: what is planted where, whether the content alone could reveal the
+order, and which answers count as correct."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ def is_record(byte):
 
 
 def solved(text, before):
-    """Read the text and return the answer to the query at ``before`` − 1."""
+    """Read the text, and return the answer to the query at ``before`` − 1."""
     query = text[before - 1]
     first = T.FIRST <= query < T.FIRST + data.KEYS
     key = query - (T.FIRST if first else data.QUERY)
@@ -99,7 +99,7 @@ def test_questions_stand_exactly_so_far_back(task, seed, n):
                 assert len(found) == 1
             seen.add((wanted - data.RECORD) // data.VALUES)
         assert len(seen) == n
-        # keys that the question doesn't ask for have records as well
+        # keys that no question asks for have records as well
         records = [byte for byte in text[: 160 - 2 * n] if is_record(byte)]
         assert len(records) == len(set(records)) == data.KEYS * (T.planted_bytes(task) - 2)
 
@@ -112,7 +112,8 @@ def test_questions_follow_from_the_seed(task):
 
 
 class Reader(nn.Module):
-    """Answers by reading the text: with the record asked for, with the key's first record, or with no record."""
+    """A model that answers by reading the text. It may give the requested record, the key's first record, or no
+    record."""
 
     has_bias = False
 

@@ -1,7 +1,7 @@
-"""Tests of the laboratory's training: the effect of a step, that an interrupted run ends with the same bits as an
-uninterrupted one, that two processes do what one does, and that a small model learns.
+"""Tests of the laboratory's training: the effect of one step, an interrupted run that must end with the same bits as an
+uninterrupted one, two processes that must do the same as one, and a small model that must learn.
 
-The models are tiny and their text is synthetic, except in the smoke test, which reads a few files of the library.
+The models are tiny and their text is synthetic, except in the smoke test, which reads a few files from the library.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ def _one_thread():
 
 @pytest.fixture(scope="session")
 def root(tmp_path_factory):
-    """A file with a few lines of code."""
+    """A file that contains a few lines of code."""
     path = tmp_path_factory.mktemp("library") / "shown.py"
     path.write_text("".join(f"def f{i}(x):\n    return {i} * x + {i * i % 97}\n\n" for i in range(60)))
     return path
@@ -60,7 +60,7 @@ def finish(trainer, every=100):
 
 
 def state_of(trainer):
-    """Return everything that determines the next steps."""
+    """Return everything on which the next steps depend."""
     return {
         "step": trainer.step,
         "losses": trainer.losses,
@@ -128,7 +128,8 @@ def test_every_weight_is_trained_by_one_optimizer(scheme, corpus, tmp_path):
 
 
 def test_a_step_by_hand(corpus, tmp_path):
-    """AdamW's first step is the sign of the gradient times the rate, and the loss is the mean surprise in bits."""
+    """The first step of AdamW is the sign of the gradient times the learning rate. The loss is the mean surprise in
+    bits."""
     run = tiny(warmup=1, lr=0.01)
     trainer = Trainer(run, corpus, tmp_path, dtype=torch.float64)
     fresh = LanguageModel(run.scheme, 16, dim=16, hidden_dim=24, n_layers=1, n_heads=2, dtype=torch.float64)
@@ -136,7 +137,7 @@ def test_a_step_by_hand(corpus, tmp_path):
     log_p = fresh(rows[:, :-1]).log_softmax(-1)
     bits = -log_p.gather(-1, rows[:, 1:, None]).mean() / math.log(2)
     assert trainer.advance() == pytest.approx(bits.item(), rel=1e-12)
-    assert trainer.losses == [pytest.approx(8, abs=0.3)]  # at first all 256 bytes are about equally likely
+    assert trainer.losses == [pytest.approx(8, abs=0.3)]  # at first, all 256 bytes are about equally likely
     assert trainer.step == 1
     assert trainer.seconds > 0
     bits.backward()
@@ -144,7 +145,7 @@ def test_a_step_by_hand(corpus, tmp_path):
         old, new, grad = (
             d[name] for d in (dict(fresh.named_parameters()), trainer.model.state_dict(), grads_of(fresh))
         )
-        clear = grad.abs() > 1e-5  # far above AdamW's ε
+        clear = grad.abs() > 1e-5  # these gradients are far above AdamW's ε
         assert clear.sum() > 10
         assert (new - old)[clear].tolist() == pytest.approx((-0.01 * grad.sign())[clear].tolist(), rel=1e-2)
 
@@ -173,7 +174,7 @@ def test_gradients_are_clipped(corpus, tmp_path, monkeypatch):
 def test_a_step_follows_from_seed_and_number(corpus, tmp_path):
     losses = {}
     for name, run in {"a": tiny(), "b": tiny(), "seed": tiny(seed=1), "rows": tiny(rows=5)}.items():
-        torch.manual_seed(len(losses))  # random draws elsewhere have no effect
+        torch.manual_seed(len(losses))  # random draws outside the run must have no effect
         losses[name] = finish(Trainer(run, corpus, tmp_path / name))
     assert losses["a"] == losses["b"]
     assert losses["seed"] != losses["a"] != losses["rows"]
@@ -200,9 +201,11 @@ SHOWN, HELD_OUT = ["argparse.py", "ast.py", "bdb.py", "cmd.py", "codecs.py"], ["
 
 
 def test_a_small_model_learns(tmp_path):
-    """The loss falls by at least four from 8 bits per byte, the loss of a model that has learned nothing.
+    """A model that has learned nothing has a loss of 8 bits per byte. Training must lower the loss by at least four
+    bits.
 
-    On files that weren't in the training text it falls by 3.5, more than byte frequencies alone could explain.
+    On files that weren't part of the training text, the loss falls by 3.5, which is more than byte frequencies alone
+    could explain.
     """
     library = Path(sysconfig.get_paths()["stdlib"])
     shown, held_out = (data.as_text(b"".join((library / n).read_bytes() for n in names)) for names in (SHOWN, HELD_OUT))
@@ -253,7 +256,7 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(root, corpus, tmp_p
     assert trainer.step == kept
     assert len(finish(trainer)) == 12 - kept
     ours, theirs = state_of(trainer), dict(uninterrupted)
-    del ours["random"], theirs["random"]  # the next test compares them
+    del ours["random"], theirs["random"]  # the next test compares the random states
     assert_same_bits(ours, theirs)
 
 
@@ -267,7 +270,7 @@ def test_stopping_anywhere_changes_no_bit(scheme, corpus, tmp_path):
             while trainer.step < stop:
                 trainer.advance()
             trainer.save()
-            # these draws are lost, because the checkpoint has the earlier state
+            # these draws have no effect on the run, because the checkpoint restores the earlier random state
             random.random(), np.random.rand(), torch.rand(1)
             trainer = Trainer(run, corpus, tmp_path / folder)
             assert trainer.step == stop
@@ -346,7 +349,7 @@ def test_a_save_is_on_the_disk_before_it_takes_the_place(corpus, tmp_path, monke
 
 
 def another(corpus, tmp_path, **changes):
-    """Replace this run's checkpoint by that of another run."""
+    """Replace this run's checkpoint by the checkpoint of another run."""
     other = Trainer(tiny(**changes), corpus, tmp_path / "other")
     other.save()
     shutil.copy(other.path, tmp_path / "rope-10000-0.pt")
@@ -379,7 +382,8 @@ def test_another_number_of_threads_is_refused(corpus, tmp_path):
 
 
 def test_a_compiled_run_takes_the_same_steps_with_coarser_products(corpus, tmp_path, monkeypatch):
-    """``torch.compile`` itself takes a minute and needs a C++ compiler, so a substitute shows how it is used."""
+    """``torch.compile`` itself would take a minute and need a C++ compiler, so the test replaces it to see how it is
+    used."""
     seen = []
 
     def compiles(model):
@@ -435,7 +439,7 @@ def test_the_states_of_cuda_are_kept_where_there_is_one(monkeypatch):
     states = training._random_states()
     training._set_random_states(states)
     assert_same_bits(kept, [torch.tensor([1, 2])])
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # a machine without CUDA can resume as well
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # a machine without CUDA must also be able to resume
     training._set_random_states(states)
     assert len(kept) == 1
     assert "cuda" not in training._random_states()
@@ -467,7 +471,7 @@ def test_two_processes_do_what_one_does(root, corpus, tmp_path):
     together = Trainer(run, corpus, tmp_path / "together", dtype=torch.float64)
     assert together.step == len(together.losses) == 50
     assert max(abs(a - b) for a, b in zip(alone.losses, together.losses, strict=True)) < 1e-10
-    assert alone.losses[-1] < alone.losses[0] - 0.5  # so it does train
+    assert alone.losses[-1] < alone.losses[0] - 0.5  # the model does learn something in this run
     for name, weight in alone.model.state_dict().items():
         assert (together.model.state_dict()[name] - weight).abs().max() < 1e-9
     assert [path.name for path in (tmp_path / "together").iterdir()] == ["alibi-0.pt"]
@@ -493,7 +497,7 @@ def test_each_process_takes_its_share_of_the_rows_and_the_first_saves(monkeypatc
     monkeypatch.setattr(training.dist, "barrier", lambda: waited.append(trainer.path.exists()))
     trainer.save()
     assert trainer.path.exists() == (rank == 0)
-    assert waited == [rank == 0]  # the other processes wait for this one
+    assert waited == [rank == 0]  # the other processes wait until this one has saved the checkpoint
 
 
 def test_rows_that_do_not_divide_are_refused(monkeypatch, corpus, tmp_path):
@@ -505,7 +509,7 @@ def test_rows_that_do_not_divide_are_refused(monkeypatch, corpus, tmp_path):
 # --- bad input ---
 
 BAD = [
-    # each case: settings, error, message
+    # each case consists of settings, the error's type, and its message
     ({"scheme": "rope"}, ValueError, "scheme must be one of 'learned', 'sinusoidal'"),
     ({"seed": -1}, ValueError, "seed must be an integer >= 0, got -1"),
     ({"length": 0}, ValueError, "length must be an integer >= 1, got 0"),

@@ -1,5 +1,5 @@
-"""Tests of the second experiment's training runs: which ones there are, what their rows contain, and that they train
-and resume like the first experiment's."""
+"""Tests of the second experiment's training runs: which runs there are, what their rows contain, and that they train
+and resume like the runs of the first experiment."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,8 @@ def test_a_batch_follows_from_seed_and_step_and_has_every_kind():
         assert not torch.equal(rows, other)
     kinds = [(row >= language.NOUN).any().item() for row in rows]
     assert kinds == [False, False, False, True] * 2
-    assert torch.equal(rows, trials.Trial("alibi", 1, rows=8).batch(PARTS, 7))  # they are the same for every scheme
+    # the rows must be the same for every scheme
+    assert torch.equal(rows, trials.Trial("alibi", 1, rows=8).batch(PARTS, 7))
 
 
 def test_the_whole_training_text_is_read():

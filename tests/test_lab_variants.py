@@ -1,4 +1,5 @@
-"""Tests of training runs with one thing changed: what each one changes, and that the change reaches the model."""
+"""Tests of training runs in which one thing is changed. We check what each run changes, and that the change reaches the
+model."""
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def test_every_training_has_a_name_of_its_own():
     assert len({one.name for one in every}) == len(every)
     assert set(variants.T5_CANDIDATES) < set(rates)
     assert {one.scheme for one in (*variants.MORE, *rates)} == set(SCHEMES)
-    assert all(one.length * one.rows == 16 * 256 for one in every)  # every step has the same number of bytes
+    assert all(one.length * one.rows == 16 * 256 for one in every)  # every step must have the same number of bytes
     assert {one.length for one in variants.CEILING} == {variants.REACH} == {scores.TEXT}
 
 
@@ -43,7 +44,7 @@ def test_the_table_has_its_own_rate_and_nothing_else_has(tmp_path):
     assert len(table["params"]) == 1
     assert [group["lr"] for group in groups if group is not table] == [trainer.run.lr]
     assert table["lr"] == 0.3
-    # Adam's first steps are about as large as the learning rate: 0.15 at step 0, 0.3 at step 1
+    # Adam's first steps are about as large as the learning rate, which is 0.15 at step 0 and 0.3 at step 1
     assert 0.3 < trainer.model.buckets.abs().max() <= 0.4501
     plain = Trainer(Variant("t5", **TINY, variant="y"), PARTS, tmp_path)
     assert len(plain.optimizers[1].param_groups) == 1
@@ -60,7 +61,7 @@ def test_gaps_spread_positions_and_leave_the_rows():
     assert places.max() <= 2047
     assert places[:, -1].min() < 400
     assert places[:, -1].max() > 1900
-    assert len((steps > 1).int().argmax(1).unique()) > 200  # gaps occur everywhere in the row
+    assert len((steps > 1).int().argmax(1).unique()) > 200  # gaps must occur everywhere in the row
     assert torch.equal(run.positions(7), drawn[7])
     assert not torch.equal(run.positions(8), drawn[7])
     assert torch.equal(run.batch(PARTS, 7), trials.Trial("rope-10000", 1).batch(PARTS, 7))
@@ -71,7 +72,7 @@ def test_positions_reach_the_model(tmp_path):
     with_gaps = Trainer(Variant("rope-10000", **TINY, variant="x", reach=2000), PARTS, tmp_path)
     without = Trainer(Variant("rope-10000", **TINY, variant="y"), PARTS, tmp_path)
     assert with_gaps.advance() != without.advance()
-    small = Variant("rope-10000", **TINY, variant="z", reach=TINY["length"])  # there is no room for a gap
+    small = Variant("rope-10000", **TINY, variant="z", reach=TINY["length"])  # there is no room for a gap in this row
     assert Trainer(small, PARTS, tmp_path).advance() == pytest.approx(without.losses[0], rel=1e-6)
 
 

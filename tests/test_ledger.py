@@ -1,6 +1,6 @@
-"""Tests that the ledger names equations without a check, and checks without an equation.
+"""Test that the ledger names equations without a check and checks without an equation.
 
-test_proofs.py tests that each check holds and refuses its twin.
+test_proofs.py tests that each check holds and that it refuses its wrong twin.
 """
 
 from __future__ import annotations

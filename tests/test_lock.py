@@ -1,5 +1,5 @@
-"""Tests of the lock file from which tests and builds install: it is complete, has hashes, and agrees with the versions
-in constraints.txt."""
+"""Tests of the lock file that tests and builds install from. It must be complete, contain hashes, and agree with the
+versions in constraints.txt."""
 
 from __future__ import annotations
 

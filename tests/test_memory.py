@@ -1,4 +1,5 @@
-"""Tests of detecting shared memory from strides, compared with a list of all addresses."""
+"""Tests of detecting from their strides whether two tensors share memory. The results are compared with lists of all
+addresses."""
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ def views(draw):
 
 
 def addresses(x):
-    """Return the address of each entry, counted in entries from the start of the memory."""
+    """Return the address of each entry. Addresses are counted in entries from the start of the memory."""
     numbers = torch.arange(x.untyped_storage().size() // x.element_size())
     return numbers.as_strided(x.shape, x.stride(), x.storage_offset()).flatten().tolist()
 
@@ -36,14 +37,14 @@ def test_share_against_all_addresses(x, y):
 
 def test_numbers_of_two_sizes_share_bytes():
     wide = torch.zeros(4, dtype=torch.float64)
-    narrow = wide.view(torch.int16)  # four int16 for each float64
+    narrow = wide.view(torch.int16)  # four int16 numbers for each float64 number
     assert memory.share(wide[1:2], narrow[4:5])
     assert memory.share(wide[1:2], narrow[7:8])
     assert not memory.share(wide[1:2], narrow[3:4])
     assert not memory.share(wide[1:2], narrow[8:9])
     assert memory.share(narrow[7:8], wide[1:2])
     assert not memory.share(narrow[8:9], wide[1:2])
-    single = wide.view(torch.uint8)  # eight bytes for each float64, also at odd addresses
+    single = wide.view(torch.uint8)  # eight bytes for each float64 number, including odd addresses
     for at in range(32):
         assert memory.share(wide[1:2], single[at : at + 1]) == memory.share(single[at : at + 1], wide[1:2])
         assert memory.share(wide[1:2], single[at : at + 1]) == (8 <= at < 16)
@@ -58,8 +59,8 @@ def test_nothing_is_shared_with_nothing_or_with_another_device():
 
 
 def test_many_heads_are_told_apart_at_once():
-    """Compare queries and keys of one projection, and the same memory in two orders, without creating a list of 10
-    million addresses."""
+    """Compare the queries and keys of one projection, and the same memory in two orders. No list of 10 million
+    addresses may be needed."""
     both = torch.empty(1, 2048, 48, 128)
     q, k = both[:, :, :32].transpose(1, 2), both[:, :, 32:40].transpose(1, 2)
     assert not memory.repeats(q)

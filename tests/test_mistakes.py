@@ -1,5 +1,5 @@
-"""Tests of the gallery of mistakes: each mistake is what its name says, and only the measurements listed for it detect
-it."""
+"""Tests of the gallery of mistakes. Each mistake must be what its name says, and only the measurements listed for it
+may detect it."""
 
 import inspect
 import math
@@ -19,7 +19,7 @@ CAUGHT_BY = {
     "degrees": {"scores", "gaps"},
     "halved_dim": {"scores", "gaps"},
     "swapped_layout": {"lengths", "shift", "scores", "gaps", "output"},
-    "other_layout": {"scores", "gaps"},  # no property of a rotation detects it
+    "other_layout": {"scores", "gaps"},  # this mistake breaks no property of a rotation
     "rotated_values": {"values", "output"},
     "bf16_table": {"lengths", "shift", "scores", "gaps", "output"},
     "query_only": {"shift", "scores", "gaps", "output"},
@@ -34,12 +34,12 @@ def test_each_mistake_is_caught_by_its_tests_and_by_no_other(name, layout):
     function = mistakes.correct if name == "correct" else mistakes.MISTAKES[name]
     found = mistakes.diagnose(function, layout=layout, generator=seeded())
     assert set(found.caught_by()) == CAUGHT_BY.get(name, set())
-    # no value is close to the tolerance
+    # no value may be close to the tolerance
     assert all(value < 1e-12 or value > 1e-4 for value in found)
 
 
 def test_a_rotation_is_asked_for_positions_that_a_text_has():
-    """A reader's own function may refuse positions below 0, so it isn't called with any."""
+    """A reader's own function may refuse positions below 0, so it must not be called with any."""
     seen = []
 
     def watched(q, k, v, positions, **options):
@@ -52,8 +52,8 @@ def test_a_rotation_is_asked_for_positions_that_a_text_has():
 
 
 class Reader:
-    """Two layers of attention without weights, which may misuse a correct rotation. For longer texts the reader raises
-    the base."""
+    """Two layers of attention without weights, which can be made to misuse a correct rotation. For longer texts, the
+    base is raised."""
 
     def __init__(self, wrong=""):
         self.wrong, self.base = wrong, 100.0
@@ -67,7 +67,7 @@ class Reader:
         seen = (at <= at[:, None]) & (at >= pad)
         places = torch.zeros_like(at) if by_token and self.wrong == "offset" else at
         if by_token and self.wrong == "is_causal":
-            # the mask is aligned at its upper left corner, so a single query sees only the first key
+            # the mask is aligned with its upper left corner, so a single query sees only the first key
             seen = seen & (at == 0)
         for _ in range(2):
             q, k, v = mistakes.correct(x, x, x, places, base=base)
@@ -132,13 +132,13 @@ def test_the_mistakes_are_those_they_are_called():
 
 
 def interleaved(x, positions):
-    """Rotate with complex numbers, which the module itself doesn't use."""
+    """Rotate with complex numbers, which the module itself never uses."""
     turn = torch.polar(torch.ones(5, 4).double(), positions[:, None] * sinusoidal.inv_freq(8))
     return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn).flatten(-2)
 
 
 def test_the_output_is_measured_against_torchs_attention():
-    """`output` is the largest change in the result of torch's attention when all positions are shifted."""
+    """`output` is the largest change in the result of torch's own attention when all positions are shifted."""
     found = mistakes.diagnose(mistakes.query_only, dim=8, seq_len=6, shift=7, generator=seeded())
     q, k, v = torch.randn(3, 6, 8, dtype=torch.float64, generator=seeded())
     at = torch.arange(6)
@@ -168,7 +168,7 @@ def test_rotations_are_compared_on_the_same_numbers():
 
 @pytest.mark.parametrize("name", mistakes.MISTAKES)
 def test_a_mistake_is_made_in_every_head_alike(name):
-    # five positions and heads with eight entries, and leading sizes that differ from both
+    # There are five positions, and each head has eight entries. The leading sizes differ from both of these numbers.
     q, k, v = random(3, 2, 3, 5, 8)
     positions = torch.tensor([0, 2, 4, 6, 200])
     together = mistakes.MISTAKES[name](q, k, v, positions)

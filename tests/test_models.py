@@ -1,5 +1,5 @@
-"""Tests of the field guide: rows and sources are consistent, impossible values are refused, and the table shows what
-the file says."""
+"""Tests of the field guide. Its rows and sources must be consistent, impossible values must be refused, and the table
+must show what the file says."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tools.paths import BOOK
 PAGE = "models.md"
 ROWS = M.checkpoints()
 KINDS = {row.kind for row in ROWS}
-# The prefixes of the names of the checkpoints that the book mentions.
+# Prefixes for the names of all checkpoints that the book mentions.
 TALKED_OF = (
     "GPT-J", "GPT-NeoX", "LLaMA-", "Llama-2", "Llama-3", "Llama-4", "CodeLlama", "Mistral-", "Qwen2-", "Qwen3-Next",
     "Gemma-2B", "Gemma-2-", "Gemma-3-", "Gemma-4-", "Phi-", "DeepSeek-V2", "DeepSeek-V3", "DeepSeek-V4", "gpt-oss",
@@ -67,7 +67,7 @@ def test_every_source_is_used_and_every_one_that_is_named_exists(data):
 
 
 def test_no_source_stands_twice():
-    # One file may be read for several models, but it counts as one source.
+    # One file may be the source for several models, but it counts only once.
     addresses = [source.address for source in M.sources().values()]
     assert sorted(set(addresses)) == sorted(addresses)
 
@@ -170,10 +170,10 @@ def test_rows_and_sources_that_do_not_fit_are_refused(data):
 
 def test_counts_are_of_known_values_only():
     few = [row for row in ROWS if row.name in ("GPT-J-6B", "Llama-3-8B", "Qwen-1.8B")]
-    assert M.layouts(few) == {"interleaved": 1, "half": 1}  # the third row doesn't count
+    assert M.layouts(few) == {"interleaved": 1, "half": 1}  # the third row isn't counted
     (group,) = M.bases((1, 9000), few)
     assert group[2:] == (2, 10_000, 255_000, 500_000)
-    short, long = M.bases((1, 2048, 8192), few)  # a limit is included in the range below it
+    short, long = M.bases((1, 2048, 8192), few)  # a limit belongs to the range below it
     assert (short[1:4], long[1:4]) == ((2048, 1, 10_000), (8192, 1, 500_000))
     assert M.known("base", "trained", rows=few) == few[:2]
     assert {name: len(found) for name, found in M.stretched(few).items()} == {"none": 2}
@@ -184,7 +184,7 @@ def test_counts_are_of_known_values_only():
 
 
 class Rows(HTMLParser):
-    """Collects the cells of a table's rows, and the ids and fragments of a page."""
+    """Collects the cells in the rows of a table, and the ids and fragments on a page."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -255,7 +255,7 @@ def test_rows_lead_to_the_explainer_with_their_numbers():
         facts = {"base": row.of("base"), "head_dim": row.of("head_dim"), "rotary_dim": row.of("rotates")}
         assert {name: found[name] for name in facts} == facts
         assert found["maximum"] == row.of("shipped")
-        # the explainer lacks only facts for which the guide has no column
+        # the explainer may lack only those facts for which the guide has no column
         assert set(report.names()) <= {"no-model-type"}, row.name
 
 

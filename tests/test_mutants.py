@@ -1,5 +1,5 @@
-"""Tests of the mutations in benchmarks/mutants.py: each changes a single thing, and each module they name has its
-tests."""
+"""Tests of the mutations in benchmarks/mutants.py. Each must change only one thing, and there must be tests for every
+module that they name."""
 
 import ast
 

@@ -1,5 +1,5 @@
-"""Tests of the student notebooks: a page becomes plain Markdown, its code is unchanged, and the notebooks run by
-themselves."""
+"""Tests of the student notebooks. A page must become plain Markdown, its code must stay the same, and each notebook
+must run by itself."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ SETTINGS = {
 
 
 class Book:
-    """A small book, already read by Sphinx. The pages with code are its chapters."""
+    """A small book that Sphinx has already read. Pages that contain code are its chapters."""
 
     def __init__(self, folder: Path, pages: dict[str, str | nbformat.NotebookNode]) -> None:
         for name, page in pages.items():
@@ -84,7 +84,8 @@ class Book:
         with patch_docutils(), docutils_namespace():
             out, read = folder / "out", folder / "read"
             self.app = Sphinx(folder, None, out, read, "notebooks", SETTINGS, status=None, warning=self.warnings)
-            list(self.app.env.check_dependents(self.app, set(self.app.builder.read())))  # this numbers the chapters
+            # this call numbers the chapters
+            list(self.app.env.check_dependents(self.app, set(self.app.builder.read())))
         self.app.builder.chapter = self.chapter
         self.app.builder.prepare_writing(set())
 
@@ -97,7 +98,8 @@ class Book:
         return builder.notebook(name, self.app.env.get_and_resolve_doctree(name, builder))
 
     def cells(self, name: str) -> list[str]:
-        """Return a notebook's cells, except the first two, which say what it is, and cells that contain only "1"."""
+        """Return a notebook's cells. The first two cells, which describe the notebook, are left out, and so are cells
+        that contain only "1"."""
         return [cell.source for cell in self.notebook(name).cells[2:] if cell.source != "1"]
 
 
@@ -256,7 +258,7 @@ def test_what_a_notebook_cannot_show_is_an_error_that_names_the_page(book, name)
 
 @pytest.mark.parametrize("name", WARNINGS)
 def test_what_means_nothing_is_a_warning_that_names_the_line(book, name):
-    """The book is built with warnings as errors."""
+    """The book is built with warnings as errors, so each of these warnings stops the build."""
     _, line, message = WARNINGS[name]
     page = f"warned-{name}"
     with contextlib.suppress(NotebookError):
@@ -310,7 +312,7 @@ def test_chapters_are_the_numbered_pages_with_code(tmp_path):
     assert book.app.builder.get_outdated_docs() == ["attention", "second"]
 
 
-# ------------------------------------------------------------------ words and code are unchanged---
+# ------------------------------------------------------------------ words and code are unchanged
 
 MARKS = r"a B 12 . ) * ** _ ` `` $ $$ \ [ ] (x) <b> </b> # ## + - --- = > ~~ | & &amp; &#35; ! {eq} :// <!-- |-|"
 NASTY = [*re.split(" ", MARKS), " ", "\n"]
@@ -318,7 +320,7 @@ PLAIN = MarkdownIt("commonmark").enable("table").enable("strikethrough").use(dol
 
 
 def written(*blocks: nodes.Node) -> str:
-    """Return the text that the writer produces for these blocks."""
+    """Return the text that the writer produces from these blocks."""
     return Writer(None, "page", None, None, {}).blocks(list(blocks))
 
 
@@ -362,7 +364,7 @@ MYST = create_md_parser(MdParserConfig(enable_extensions=("colon_fence", "dollar
 
 
 def leftovers(markdown: str) -> list[str]:
-    """Return any MyST markup that is left, as seen by a tokenizer that supports MyST and by one that only supports
+    """Return any MyST markup that is left over. One tokenizer looks for MyST markup, and another supports only
     CommonMark."""
     found = []
     for token in MYST.parse(markdown):
@@ -428,7 +430,7 @@ def test_equations_have_the_built_pages_numbers(chapter, written_notebooks):
 
 @pytest.fixture
 def ran() -> nbformat.NotebookNode:
-    """A chapter that has been run, with an explorer, a picture and what the site's builder adds."""
+    """A chapter that has been run. It contains an explorer, a picture, and everything that the site's builder adds."""
     view = {
         "application/vnd.jupyter.widget-view+json": {"model_id": "m", "version_major": 2, "version_minor": 0},
         "text/html": '<svg viewBox="0 0 2 1"></svg>',
@@ -457,7 +459,7 @@ def ran() -> nbformat.NotebookNode:
 
 @pytest.fixture
 def flat(tmp_path, ran) -> Callable:
-    """Return a function that writes a notebook of the chapter in its current state."""
+    """Return a function that writes a notebook of the chapter as it is at that moment."""
 
     def make() -> nbformat.NotebookNode:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -484,7 +486,7 @@ def test_outputs_and_widgets_are_kept(flat, ran):
 
 
 def drawing(markup: str) -> ElementTree.Element:
-    """Return the SVG drawing inside an image."""
+    """Return the SVG drawing that an image contains."""
     return ElementTree.fromstring(base64.b64decode(re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', markup)[1]))
 
 
@@ -680,7 +682,7 @@ def test_a_readers_changes_are_kept(tmp_path, capsys):
     assert lab("five", out) == ["attention-3.ipynb"]
     assert first.read_text() == second.read_text() == mine
 
-    (out / notebooks.WRITTEN).unlink()  # without this record, any copy might be the reader's own
+    (out / notebooks.WRITTEN).unlink()  # without this record, any of the copies might be the reader's own
     assert lab("six", out) == ["attention-4.ipynb"]
     assert first.read_text() == second.read_text() == mine
     assert lab("six", out) == ["attention-4.ipynb"]

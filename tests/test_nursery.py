@@ -1,4 +1,4 @@
-"""Tests that forked kernels start like ordinary ones, are independent of each other, and terminate."""
+"""Test that forked kernels start in the same way as ordinary ones, are independent of one another, and terminate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ forks = pytest.mark.skipif(not nursery.FORKS, reason="kernels are forked on Linu
 
 
 def printed(code: str, **options) -> str:
-    """Return what a kernel prints when it runs ``code``."""
+    """Run ``code`` in a kernel, and return what it prints."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     client = NotebookClient(
         notebook,
@@ -77,7 +77,7 @@ def test_a_kernel_ends_with_the_process_that_forked_it():
     kernels = nursery.Kernels(kernel_name="python3")
     asyncio.run(kernels.start_kernel(env=environment, cwd=str(ROOT)))
     pid = kernels.provisioner.process.pid
-    os.kill(pid, 0)  # raises an error unless the process exists
+    os.kill(pid, 0)  # this call raises an error if the process doesn't exist
     nursery.process(tuple(sorted(environment.items()))).kill()
     assert ends(pid)
 

@@ -1,5 +1,5 @@
-"""Tests of importing the package: the main names are at the top level, nothing is loaded before it is used, and type
-checkers see types."""
+"""Tests of importing the package. The main names must be available at the top level, nothing may be loaded before it is
+used, and type checkers must see the types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import ropebook
 
 
 def loaded(code: str) -> set[str]:
-    """Return the modules that a fresh Python has loaded after running this code."""
+    """Return the modules that a fresh Python process has loaded after running this code."""
     env = {"PYTHONPATH": str(Path(ropebook.__file__).parents[1])}
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],

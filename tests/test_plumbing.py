@@ -1,4 +1,5 @@
-"""What is folded on the site, and how long lines go on: `book/_ext/plumbing.py` and `wrapping.py`."""
+"""Tests of what is folded on the site, and of the way long lines are wrapped: `book/_ext/plumbing.py` and
+`wrapping.py`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the precision module, compared with rounding by hand, with sinusoidal.rounding_error, and with closed-form
-expectations."""
+"""Tests of the precision module, compared with rounding by hand, with sinusoidal.rounding_error, and with expected
+values in closed form."""
 
 import inspect
 import math
@@ -34,7 +34,7 @@ def test_each_rounding_by_hand():
     bf16 = torch.bfloat16
     for rounded, angles in {
         None: m * theta,
-        "positions": 1000 * theta,  # here bfloat16 represents only every fourth integer
+        "positions": 1000 * theta,  # in this range, bfloat16 represents only every fourth integer
         "inv_freq": m * theta.to(bf16).double(),
         "angles": (torch.tensor(m).to(bf16) * theta.to(bf16)).double(),
     }.items():
@@ -62,7 +62,7 @@ def test_float32_angles_at_a_million_and_ten():
         assert 2**-24 * last / 20 < error < 2**-23 * (last + 300)
     assert 0.005 < million < 0.13
     assert ten > 0.05
-    # the same positions, with float64 angles and the table cast to float32
+    # at the same positions, with angles in float64 and only the table cast to float32
     assert precision.table_error(positions[1], 128, dtype=torch.float32).max() <= 2**-25
 
 
@@ -80,7 +80,7 @@ def test_score_errors():
     positions = error(rounded="positions")
     assert largest(positions[:2]) == 0
     assert positions[2:].min() > 100 * result.min() / 2
-    # a wrong frequency is equally wrong at every position, so the error depends on the distance
+    # rounding changes a frequency by the same amount at every position, so the error depends on the distance
     near, far = error(rounded="inv_freq"), error(rounded="inv_freq", distance=4000)
     assert near.max() < 1.01 * near.min()
     assert far.min() > 100 * near.max()
@@ -91,13 +91,13 @@ def test_score_errors():
 
 
 def turned(x, at, rounded=None):
-    """Return the vectors of x, (many, d), all rotated to one position."""
+    """Rotate all vectors of x, (many, d), to the same position."""
     cos, sin = precision.rounded_cos_sin(at, x.shape[-1], rounded=rounded)
     return rotate_by_pairs(x[:, None], cos, sin)[:, 0]
 
 
 def off(q, k, m, distance, rounded):
-    """Return the error of a score when one step is rounded, as a share of |q||k|."""
+    """Return the error of a score when one step is rounded, relative to |q||k|."""
     where = torch.tensor([m]), torch.tensor([m - distance])
     rough, exact = ((turned(q, where[0], r) * turned(k, where[1], r)).sum(-1) for r in (rounded, None))
     return (rough - exact).abs() / (q.norm(dim=-1) * k.norm(dim=-1))
@@ -109,8 +109,8 @@ def test_the_worst_case_is_reached_and_never_passed(rounded, m, distance):
     dim = 32
     found = precision.score_error(torch.tensor([m]), dim, distance=distance, rounded=rounded)
     pairs = precision.pair_errors(torch.tensor([m]), dim, distance=distance, rounded=rounded)[0]
-    # both are in the pair with the largest error; the key points along its first axis, and the query tries every
-    # direction
+    # Both vectors are zero outside the pair with the largest error. In this pair, the key points along the first axis,
+    # and the query tries every direction.
     pair = int(pairs.argmax())
     q, k = torch.zeros(2, 3600, dim, dtype=torch.float64)
     directions = torch.arange(3600) * 2 * math.pi / 3600
@@ -125,10 +125,10 @@ def test_the_worst_case_is_reached_and_never_passed(rounded, m, distance):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_the_worst_case_of_a_rounded_result(m, dtype):
     found = precision.score_error(torch.tensor([m]), 64, rounded="result", dtype=dtype, generator=seeded())
-    # a little above half-way, because float64 is converted to bfloat16 through float32
+    # slightly above half a step, because the conversion from float64 to bfloat16 goes through float32
     entry = 1 + torch.finfo(dtype).eps / 2 * (1 + 1e-4)
     here, there = torch.tensor([m]), torch.tensor([m - 1])
-    # rotate it back first, so that the rotation returns this vector
+    # rotate the vector back first, so that the rotation returns the original
     q, k = (turned(torch.full((1, 64), entry, dtype=torch.float64), -at) for at in (here, there))
     q2, k2 = turned(q, here), turned(k, there)
     error = (q2.to(dtype).double() * k2.to(dtype).double() - q2 * k2).sum() / (q.norm() * k.norm())
@@ -137,7 +137,7 @@ def test_the_worst_case_of_a_rounded_result(m, dtype):
 
 
 def test_no_table_is_off_by_more_than_a_rounded_result():
-    # the error of a cosine or a sine is at most half a step between the numbers below 1
+    # the error of a cosine or a sine is at most half the distance between neighbouring numbers just below 1
     most = math.sqrt(2) * torch.finfo(torch.bfloat16).eps / 4
     result = precision.score_error(torch.tensor([5]), 8, rounded="result").worst
     for distance in (1, 1000):
@@ -161,7 +161,7 @@ def test_score_errors_by_hand():
     off = scores(lambda at: at.bfloat16().double()) - scores(torch.Tensor.double)
     expected = (off / (q.norm(dim=-1) * k.norm(dim=-1))).square().mean(0).sqrt()
     found = precision.score_error(m, dim, rounded="positions").rms
-    assert found[0] == 0  # bfloat16 has 256 and 255, but not 257
+    assert found[0] == 0  # bfloat16 can represent 256 and 255, but not 257
     assert found.tolist() == pytest.approx(expected.tolist(), rel=0.01)
 
 

@@ -1,4 +1,4 @@
-"""Tests that the picture for shared links and the README is made from the front page's sentence, and is up to date."""
+"""Test that the picture for shared links and for the README shows the front page's sentence and is up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that every registered check holds and every wrong twin is refused, and that the proofs are about what the
+"""Test that every registered check holds, that every wrong twin is refused, and that the proofs describe what the
 modules compute."""
 
 import math
@@ -91,8 +91,8 @@ VALUES = {
 
 
 def value(side, pair=0):
-    """Evaluate one side of an identity with the numbers above substituted; ``pair`` picks θ_i for identities about a
-    single block."""
+    """Evaluate one side of an identity for the numbers above. For identities about a single block, ``pair`` selects
+    θ_i."""
     side = side.subs({P.d: DIM, P.m: M, P.n: N, P.k: K, P.j: J, P.t: SHIFT}).doit()
     side = side.subs({P.theta[i]: theta for i, theta in enumerate(THETA)})
     side = side.subs({P.theta_i: THETA[pair], P.theta_j: THETA[pair - 1]})
@@ -165,7 +165,8 @@ def test_a_wrong_twin_is_false_and_not_merely_unproved(label):
         (sympy.MatMul(ROW, ROW.T, evaluate=False), sympy.ImmutableMatrix([[x**2 + y**2]])),
         ((A + B) * A, A * A + B * A),
         (A + B, B + A),
-        (sympy.Abs(u * sympy.sin(x) + v * sympy.sin(x)), -(u + v) * sympy.Abs(sympy.sin(x))),  # u and v are negative
+        # the symbols u and v are negative
+        (sympy.Abs(u * sympy.sin(x) + v * sympy.sin(x)), -(u + v) * sympy.Abs(sympy.sin(x))),
     ],
 )
 def test_what_is_equal_is_proved(left, right):
@@ -180,8 +181,8 @@ def test_what_is_equal_is_proved(left, right):
     [
         (sympy.sin(x), sympy.cos(x)),
         (sympy.sin(x + y), sympy.sin(x - y)),
-        (sympy.sqrt(x**2), x),  # true only for positive x
-        (x, x + sympy.Rational(1, 10**30)),  # comparing a few digits wouldn't show the difference
+        (sympy.sqrt(x**2), x),  # these are equal only for positive x
+        (x, x + sympy.Rational(1, 10**30)),  # comparing only a few digits wouldn't reveal the difference
         (ROW, ROW.T),
         (ROW, sympy.ImmutableMatrix([[x, -y]])),
         (sympy.ImmutableMatrix([[x]]), x),
@@ -219,7 +220,7 @@ def test_a_proof_about_other_letters_is_an_error():
         proofs.holds(proof_of((x + y, y + x), symbols=("x", "z")))
     with pytest.raises(ValueError, match="declared for"):
         proofs.holds(proof_of((x, x)))
-    assert proofs.refused(proof_of((x + y, y + x), wrong=[(x, sympy.Integer(0))]))  # a twin may lack a symbol
+    assert proofs.refused(proof_of((x + y, y + x), wrong=[(x, sympy.Integer(0))]))  # a twin may lack one of the symbols
 
 
 @pytest.mark.parametrize("side", [1.0, "x", True, [x]])

@@ -1,6 +1,6 @@
-"""Tests that the checks of the chapter *Measured* are about what the module computes.
+"""Test that the checks in the chapter *Measured* describe what the module computes.
 
-test_proofs.py tests that each one refuses its twin.
+test_proofs.py tests that each of these checks refuses its wrong twin.
 """
 
 import math
@@ -18,7 +18,7 @@ ONE, OTHER = [1.2, 1.8, 2.4, 3.0], [1.3, 1.9, 2.6, 3.2]
 
 
 def sides(wrong=False):
-    """Return both equalities of the identity about variances, with the numbers of four files."""
+    """Return both equalities in the identity about variances, evaluated for the numbers of four files."""
     values = {r"\ell": ONE, r"\ell'": OTHER}
 
     def number(side):
@@ -62,7 +62,8 @@ def test_its_wrong_twin_is_false_and_not_merely_unproved():
 
 
 def test_the_estimate_is_the_modules():
-    """The table has no noise and its parts are known, so their mean squares and the resulting error can be computed."""
+    """The table has no noise and its parts are known. This makes it possible to compute the mean squares and the
+    resulting error."""
     seeds, files = torch.tensor([1.0, -1.0]).double(), torch.tensor([3.0, 0.0, -3.0]).double()
     found = crossed(seeds[:, None] + files)
     squares = {"a": seeds.var() * 3, "b": files.var() * 2}

@@ -1,4 +1,5 @@
-"""Tests that each question is answered with a number from a cell, and leads to a section or an equation that exists."""
+"""Test that the answer to each question contains a number from a cell, and links to a section or an equation that
+exists."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tests.links import LINK, ROLE, lost, prose, typed_numbers
 
 PAGE = "questions.md"
 GROUPS = ("Learning", "Implementing", "Converting", "Extending", "Debugging: symptom, cause, fix")
-# Numbers that an example assumes, not results.
+# Numbers that an example assumes, rather than results.
 PREMISES = {
     "0",
     "1",
@@ -82,7 +83,8 @@ def test_a_symptom_has_its_cause_and_its_fix(question, answer):
 
 
 def test_the_exponent_over_half_of_d_is_the_right_one():
-    """i/(d/2) equals 2i/d. Readers of the linked thread must not mistake the correct code for the wrong one."""
+    """i/(d/2) equals 2i/d. Readers of the linked thread might otherwise think that the correct code is the wrong
+    one."""
     answer = questions()["Learning"]["Is *d* the width of the model or of a head?"]
     [code] = re.findall(r"`(arange\([^`]*)`", answer)
     exponent = eval(code, {"arange": torch.arange, "d": 128})

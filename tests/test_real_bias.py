@@ -1,5 +1,5 @@
-"""Tests of the mean score as a function of distance, and of where queries attend in long texts, compared with scores
-computed one by one."""
+"""Tests of the mean score as a function of distance, and of where queries attend in long texts. Both are compared with
+scores that are computed one at a time."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def text(*shape):
 
 
 def rotated(model, tokens, shift=0):
-    """Return q and k of each layer as attention multiplies them, with the queries moved ``shift`` positions ahead:
-    (heads, T, d)."""
+    """Return each layer's q and k, as attention multiplies them, with the queries moved ``shift`` positions ahead. Both
+    have the shape (heads, T, d)."""
 
     def look(attention, x):
         places = torch.arange(x.shape[1])
@@ -48,15 +48,15 @@ def rotated(model, tokens, shift=0):
 
 
 def test_the_bias_is_the_mean_score_over_all_queries_and_keys(model):
-    """The mean for each distance uses the queries and keys of any two tokens, all rotated as if they were that far
-    apart."""
+    """The mean for each distance is over the queries and keys of all pairs of tokens, rotated as if the two tokens were
+    that far apart."""
     tokens = text(2, 20)
     found = distance_bias(model, tokens)
     theta = model.layers[0].attention.rotary.inv_freq
     for shift in (0, 3, 700):
         means = {"others": [], "first": []}
         for q, k in rotated(model, tokens, shift):
-            # undo the rotation by each token's own position, so that every query is at ``shift`` and every key at 0
+            # undo the rotation to each token's own position, and put every query at ``shift`` and every key at 0
             places = torch.arange(20)
             rotary = model.layers[0].attention.rotary
             q, k = (rotary(x, None, -places) for x in (q, k))

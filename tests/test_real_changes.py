@@ -1,4 +1,5 @@
-"""Tests of slowed pairs and methods in a Llama, compared with the same frequencies in transformers."""
+"""Tests of a Llama with slowed pairs, and of a Llama with methods for longer texts. Both are compared with the same
+frequencies in transformers."""
 
 from __future__ import annotations
 

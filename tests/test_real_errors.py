@@ -1,4 +1,4 @@
-"""Tests that damaged, foreign or incomplete GGUF files are refused with an error that says what is wrong and what is
+"""Test that damaged, foreign or incomplete GGUF files are refused. The error must say what is wrong and what is
 allowed."""
 
 from __future__ import annotations

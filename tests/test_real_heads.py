@@ -1,5 +1,5 @@
-"""Tests of the map of heads, compared with sums over all pairs of tokens, and on heads that are built to do one
-thing."""
+"""Tests of the map of heads. It is compared with sums over all pairs of tokens, and is computed for heads that are
+built to do only one thing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def model():
     torch.manual_seed(0)
     made = LlamaModel(50, 32, 24, LAYERS, HEADS, KV_HEADS, layout="half").requires_grad_(False)
     for layer in made.layers:
-        layer.attention.q_proj.weight *= 5  # makes the heads' attention sharp
+        layer.attention.q_proj.weight *= 5  # this makes the attention of the heads sharp
     return made
 
 
@@ -31,7 +31,7 @@ def text(batch, length):
 
 
 def by_hand(model, tokens):
-    """Compute one layer after another and one query after another."""
+    """Compute one layer at a time, and in each layer one query at a time."""
     x, found = model.embedding(tokens), []
     for layer in model.layers:
         given = layer.attention_norm(x)
@@ -68,7 +68,7 @@ def test_the_map_is_what_the_weights_say_one_by_one(model):
                 expected = sum(values).item() / len(values)
                 assert getattr(found, name)[layer, head].item() == pytest.approx(expected, abs=1e-5), name
             for place, (a, b) in enumerate(zip(found.edges, found.edges[1:], strict=False)):
-                # index the distance Δ from the last entry, and leave out the first entry, which is the first token
+                # drop the first entry (the first token) and reverse the rest, so that the index is the distance Δ
                 shares = [row[1:].flip(0)[a:b].sum().item() for row in rows]
                 expected = sum(shares) / len(shares)
                 assert found.by_distance[layer, head, place].item() == pytest.approx(expected, abs=1e-5)
@@ -100,7 +100,8 @@ def test_a_head_without_preferences_spreads_its_weight_evenly(model):
     for layer in flat.layers:
         layer.attention.q_proj.weight.zero_()
     found = head_map(flat, text(1, 40))
-    seen = torch.arange(21.0, 41.0, dtype=torch.float64)  # how many keys the queries 20 to 39 see
+    # the number of keys to which each of the queries 20 to 39 can attend
+    seen = torch.arange(21.0, 41.0, dtype=torch.float64)
     assert found.entropy[0, 0].item() == pytest.approx(seen.log().mean().item(), rel=1e-5)
     assert found.first[1, 2].item() == pytest.approx((1 / seen).mean().item(), rel=1e-5)
     assert found.previous[1, 2].item() == pytest.approx((1 / seen).mean().item(), rel=1e-5)

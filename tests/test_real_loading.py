@@ -1,5 +1,5 @@
-"""Tests of a GGUF file in the book's own Llama: the same logits as transformers, in both layouts, for every stored
-type."""
+"""Tests of loading a GGUF file into the book's own Llama. The logits must be the same as in transformers, for both
+layouts and every stored type."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tests import tiny_gguf
 pytestmark = pytest.mark.usefixtures("without_gradients")
 
 TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_1", "Q4_0")
-CLOSE = 1e-5  # relative to the largest logit, for two float32 ways to compute the same numbers
+CLOSE = 1e-5  # relative to the largest logit, when the same numbers are computed in two ways in float32
 TOKENS = torch.randint(300, (2, 40), generator=torch.Generator().manual_seed(0))
 
 
 def error(ours, theirs):
-    """Return the largest difference, relative to the largest magnitude of ``theirs``."""
+    """Return the largest difference as a fraction of the largest magnitude in ``theirs``."""
     assert ours.shape == theirs.shape
     assert ours.isfinite().all()
     return ((ours - theirs).abs().max() / theirs.abs().max()).item()
 
 
 def as_transformers_reads(path):
-    """Return transformers' model, with the weights as transformers itself reads them from the file."""
+    """Return transformers' model with the weights that transformers itself reads from the file."""
     from transformers import LlamaForCausalLM
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
@@ -76,7 +76,7 @@ def test_rows_left_in_the_files_order_are_another_model(tmp_path):
     expected = written(TOKENS).logits
     wrong = real.model(file, config, "half", convert=False)
     assert error(wrong(TOKENS), expected) > 0.05
-    # one token can only attend to itself, whatever its score
+    # a single token can attend only to itself, whatever its score is
     assert error(wrong(TOKENS[:, :1]), expected[:, :1]) < CLOSE
     right = real.model(file, config, "interleaved", convert=False)
     assert error(right(TOKENS), expected) < CLOSE

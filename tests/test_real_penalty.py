@@ -1,5 +1,5 @@
-"""Tests of adding a distance-dependent term to the scores, compared with tables of scores; and of which terms preserve
-the mean score."""
+"""Tests of adding a distance-dependent term to the scores, compared with tables of scores. We also test which terms
+preserve the mean score."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_against_tables_of_scores(model, length):
     tokens = text(2 if length < 100 else 1, length)
     added = random(LAYERS, HEADS, length + 5)
     expected = by_hand(model, tokens, added)
-    assert error(with_penalty(model, added)(tokens), expected) < 1e-6  # the penalty is stored in float32
+    assert error(with_penalty(model, added)(tokens), expected) < 1e-6  # the model stores the penalty in float32
     assert (error(expected, model(tokens)) > 1e-2) == (length > 1)
 
 

@@ -1,5 +1,5 @@
-"""Tests of losses by position: they equal those of the full logits, but only a chunk of the logits is in memory at a
-time."""
+"""Tests of losses by position. They must equal those computed from the full logits, while only a chunk of the logits is
+in memory at any time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_no_table_of_all_pairs_or_all_logits_is_made(model):
     tokens = text(513)
     with LargestTensor() as seen:
         real.losses(model, tokens, piece=16)
-    assert seen.numel < 513 * 96  # a table of pairs would have 513² numbers, the logits 513 · 500
+    assert seen.numel < 513 * 96  # a table of all pairs would have 513² numbers, and the logits have 513 · 500
 
 
 def test_the_model_stays_as_it_is(model):

@@ -1,17 +1,25 @@
-"""Tests that benchmarks/real.py does every measurement once, stores it completely or not at all, and reports what was
-measured."""
+"""Test that benchmarks/real.py takes every measurement only once, stores it either completely or not at all, and
+reports what it measured."""
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import inspect
+import json
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from benchmarks import real as script
 from ropebook import results
-from ropebook.real import published, rule, texts
+from ropebook.real import published, rule, stored, texts
 from ropebook.rotary_attention import LlamaModel
 
 
@@ -53,16 +61,194 @@ def test_names_of_changes_are_those_that_the_rule_compares():
     changes = (script.AS_IS, script.YARN, script.LINEAR, *script.BANDS, *script.CORE, *script.SINKS, *script.HELD)
     names = {change.name for change in changes}
     assert {name for claim in rule.CLAIMS for one in claim.comparisons for name in (one.a, one.b)} <= names
-    for name in names:  # a result is stored under this name
+    for name in names:  # the result for a change is stored under the change's name
         described = [change.describe() for change in changes if change.name == name]
         assert all(one == described[0] for one in described)
     assert sorted(change.name for change in script.SINGLES) == sorted(f"slow-{pair}" for pair in range(32))
 
 
-def test_nothing_here_reads_a_text_that_decides():
+def test_no_other_stage_opens_a_text_that_decides():
     explored = {text.name for text in texts.EXPLORATION}
     assert set(script.CHOSEN) == explored
     assert not explored & {text.name for text in rule.HELD_OUT}
+    source = Path(script.__file__).read_text(encoding="utf-8")
+    assert source.count("held_out(") == inspect.getsource(script.decide).count("held_out(") == 1
+
+
+# Mean losses that the fake measurement returns, first within and then beyond the trained length.
+LOSSES = {
+    "as-is": (2.654, 3.654),
+    "slow-22-26": (2.674, 2.854),
+    "slow-27-31": (2.654, 3.664),
+    "yarn": (2.654, 2.754),
+    "held-22-26": (2.654, 2.764),
+}
+
+
+NAMES = {change: change.upper() for change in LOSSES}
+
+
+@pytest.fixture
+def deciding(folder, monkeypatch):
+    """Replace the texts by fake ones, and the model by a fake model whose losses are those in LOSSES, a little
+    different for each text. Return two lists, both in order: the changes that were measured, and the words of the texts
+    that were read."""
+    measured, read = [], []
+
+    def fake(text):
+        def words():
+            read.append(text.name)
+            return f"the words of {text.name}"
+
+        return dataclasses.replace(text, read=words)
+
+    def losses(change, tokens):
+        measured.append(change)
+        within, beyond = LOSSES[change]
+        values = torch.full((len(tokens) - 1,), within + 0.001 * (len(measured) % 3))
+        values[8192:] += beyond - within
+        return values
+
+    (folder / "real").mkdir()
+    shutil.copy(Path(script.ROOT) / "results/real/bias.json", folder / "real")
+    (folder / "model").write_bytes(b"weights")
+    tokenizer = SimpleNamespace(encode=lambda text: list(range(rule.LENGTH + 9)))
+    monkeypatch.setattr(script, "loaded", lambda: SimpleNamespace(tokenizer=tokenizer, model=None))
+    monkeypatch.setattr(script.Change, "of", lambda self, model: self.name)
+    monkeypatch.setattr(script.Held, "of", lambda self, model: self.name)
+    monkeypatch.setattr(script.real, "losses", losses)
+    monkeypatch.setattr(published, "file", lambda: folder / "model")
+    monkeypatch.setattr(published, "FILE_SHA256", hashlib.sha256(b"weights").hexdigest())
+    monkeypatch.setattr(rule, "OPENED", "2026-12-01")
+    monkeypatch.setattr(rule, "HELD_OUT", tuple(fake(text) for text in rule.HELD_OUT))
+    script.tokens_of.cache_clear()
+    yield measured, read
+    script.tokens_of.cache_clear()
+
+
+def rows_in(folder):
+    return {path.stem for path in (folder / "real").glob("decide-*.json")}
+
+
+def test_nothing_is_read_before_the_rule_is_final(deciding, folder, monkeypatch):
+    monkeypatch.setattr(rule, "OPENED", None)
+    with pytest.raises(ValueError, match="must stay closed"):
+        script.decide()
+    assert deciding == ([], [])
+    assert not rows_in(folder)
+
+
+def test_rows_that_decide_are_measured_in_order_and_no_loss_is_shown(deciding, folder, capsys):
+    script.decide()
+    measured, read = deciding
+    assert measured == [change for _, change in rule.ROWS]
+    assert list(dict.fromkeys(read)) == [text.name for text in rule.HELD_OUT]
+    assert rows_in(folder) == {rule.row(*one) for one in rule.ROWS}
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 40
+    for line, one in zip(lines, rule.ROWS, strict=True):
+        assert re.fullmatch(rf"\S+/{rule.row(*one)}\.json \d+ s", line)
+    row = results.load("decide-play-held-22-26")
+    assert row["exploration"] is False
+    assert row["rule"] == rule.digest()
+    assert row["text_sha256"] == hashlib.sha256(b"the words of play").hexdigest()
+    assert row["change"] == {"held": [22, 23, 24, 25, 26], "from": 8192}
+    assert len(row["loss"]) == 48
+    assert row["loss"][32] == pytest.approx(2.764, abs=0.003)
+
+
+def test_rows_that_decide_resume_and_are_judged_only_when_all_are_there(deciding, folder, monkeypatch, capsys):
+    measured, _ = deciding
+    losses = script.real.losses
+
+    def interrupted(change, tokens):
+        if len(measured) == 39:
+            raise KeyboardInterrupt
+        return losses(change, tokens)
+
+    monkeypatch.setattr(script.real, "losses", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        script.decide()
+    assert len(stored.checked_rows()) == len(rows_in(folder)) == 39
+    assert stored.verdicts() is None
+    assert stored.decided(NAMES) == (39, 40, {})
+    assert {"rule", "rows", "measured", "claims", "provenance"} == set(results.load("decided"))
+    monkeypatch.setattr(script.real, "losses", losses)
+    script.decide()
+    assert len(measured) == 40
+    assert len(rows_in(folder)) == 40
+    found = {name: [one.outcome for one in all_of] for name, all_of in stored.verdicts().items()}
+    assert found == {
+        "band": ["holds"],
+        "cost": ["holds"],
+        "which": ["holds"],
+        "slowest": ["holds"],
+        "yarn": ["fails"],
+        "penalty": ["holds", "holds"],
+    }
+    shown = stored.decided(NAMES)
+    assert shown[:2] == (40, 40)
+    assert shown.columns["outcome"] == [outcome for all_of in found.values() for outcome in all_of]
+    assert shown.columns["compared"][0] == "SLOW-22-26, against AS-IS"
+    assert shown.columns["where"][:2] == ["beyond L", "within L"]
+    assert shown.columns["claimed"][-2:] == ["lower", "not higher"]
+    assert shown.columns["difference (nats)"][0] == "−0.80 (−0.80 to −0.80)"
+    assert shown.columns["means of the kinds"][4] == "+0.10 to +0.10"
+    assert not re.search(r"\d\.\d", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("text_sha256", "0" * 64), ("rule", "0" * 64), ("row", "decide-uv-yarn"), ("exploration", True), ("tokens", 9)],
+)
+def test_rows_that_cannot_be_judged_together_stop_the_run(deciding, folder, key, value):
+    script.decide()
+    path = folder / "real" / "decide-uv-as-is.json"
+    path.write_text(json.dumps(results.load("decide-uv-as-is") | {key: value}), encoding="utf-8")
+    for call in (script.decide, stored.verdicts):
+        with pytest.raises(ValueError, match=f"^{key} in the result 'decide-uv-"):
+            call()
+
+
+def test_a_text_that_changes_between_two_rows_stops_the_run(deciding, folder, monkeypatch):
+    measured, _ = deciding
+    versions = tuple(dataclasses.replace(text, read=lambda: f"version {len(measured) // 3}") for text in rule.HELD_OUT)
+    monkeypatch.setattr(rule, "HELD_OUT", versions)
+    with pytest.raises(ValueError, match="text_sha256 in the result 'decide-tarfile-slow-27-31'"):
+        script.decide()
+    assert len(measured) == 3
+
+
+@pytest.mark.parametrize("name", ["model", "bias.json"])
+def test_another_model_or_other_mean_scores_are_refused(deciding, folder, name):
+    next(folder.rglob(name)).write_bytes(b"others")
+    with pytest.raises(ValueError, match=f"{re.escape(name)} must have the SHA-256 "):
+        script.decide()
+    assert deciding == ([], [])
+
+
+def test_a_text_that_is_too_short_is_refused(deciding, folder, monkeypatch):
+    monkeypatch.setattr(script, "LENGTH", script.LENGTH + 9)
+    with pytest.raises(ValueError, match="the text 'tarfile' must have more than 12297 tokens, got 12297"):
+        script.decide()
+    assert not rows_in(folder)
+
+
+def test_rows_stored_so_far_can_be_judged_together():
+    there = {path.stem for path in (Path(script.ROOT) / "results/real").glob("decide-*.json")}
+    assert {rule.row(*one) for one in stored.checked_rows()} == there
+
+
+def test_what_the_page_reads_comes_from_the_rows_stored():
+    """More rows may have been measured since, but all of the rows that are counted must be there."""
+    found = results.load("decided")
+    assert found["rule"] == rule.digest()
+    assert found["rows"] == len(rule.ROWS)
+    assert found["measured"] <= len(stored.checked_rows())
+    assert bool(found["claims"]) == (found["measured"] == found["rows"])
+    if found["claims"]:
+        again = {name: [script.of_found(one) for one in all_of] for name, all_of in stored.verdicts().items()}
+        assert found["claims"] == json.loads(json.dumps(again))
 
 
 def test_the_last_losses_of_rows(monkeypatch):

@@ -1,4 +1,4 @@
-"""Tests of treating the first token separately, compared with scores computed one by one."""
+"""Tests of treating the first token separately, compared with scores that are computed one at a time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def halved():
 
 
 def by_hand(model, tokens, nearest=None, sink=None, others=None):
-    """Compute the scores as a table and replace its first column, the first token's."""
+    """Compute a table of scores, and replace its first column, which belongs to the first token."""
     x = model.embedding(tokens)
     length = tokens.shape[1]
     for layer in model.layers:

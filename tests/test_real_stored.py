@@ -35,7 +35,7 @@ def test_a_missing_result_is_named(put):
 
 
 def test_shares_pair_each_query_head_with_its_key_head(put):
-    # two query heads share each key head
+    # each key head is shared by two query heads
     put("heads-code", q=[[[1, 1], [3, 1], [1, 1], [1, 2]]], k=[[[1, 1], [1, 3]]])
     expected = [[[0.5, 0.5], [0.75, 0.25], [0.25, 0.75], [1 / 7, 6 / 7]]]
     torch.testing.assert_close(stored.shares("code"), torch.tensor(expected, dtype=torch.float64))
@@ -48,7 +48,7 @@ def test_a_share_above_which_heads_count_is_a_share(above):
 
 
 def test_the_mean_score_is_a_mean_over_heads_of_cosines(put):
-    # one head gives 2·cos(Δπ), the other gives 1 at every distance
+    # one head's result is 2·cos(Δπ), and the other's is 1 at every distance
     put("bias", others_real=[[[2.0, 0.0], [0.0, 1.0]]], others_imag=[[[0.0, 0.0], [0.0, 0.0]]], inv_freq=[math.pi, 0.0])
     found = stored.bias()
     distances = torch.tensor([0.0, 1.0])

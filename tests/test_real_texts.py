@@ -1,4 +1,5 @@
-"""Tests of the texts to explore with: they exist, are long enough, are the same each time, and name their source."""
+"""Tests of the texts with which readers explore the published model. These texts must exist, be long enough, be the
+same each time, and name their source."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def test_texts_are_there_and_long_enough_and_say_their_licence(text):
         pytest.skip("literature has not been fetched (make real)")
     read = text.read()
     assert read == text.read()
-    assert len(read) > 100_000  # 12,289 tokens are about 40,000 characters
+    assert len(read) > 100_000  # 12,289 tokens correspond to about 40,000 characters
     assert text.license in ("PSF-2.0", "BSD-3-Clause", "public domain")
     assert text.source
     assert texts.exploration(text.name) is text
@@ -40,7 +41,7 @@ def test_what_is_not_there_is_named(tmp_path, monkeypatch):
 
 
 def made(folder, monkeypatch, files):
-    """Return a package with these files, and an archive like the compressor's."""
+    """Create a package that contains these files, and an archive like the compressor's."""
     package = folder / "a_package_for_texts"
     package.mkdir()
     (package / "__init__.py").write_text('"""First."""', encoding="utf-8")

@@ -1,5 +1,5 @@
-"""Tests of the tokenizer of a GGUF file, compared with transformers and with the tokenizers library, which splits here
-as llama.cpp does."""
+"""Tests of the tokenizer in a GGUF file. It is compared with transformers and with the tokenizers library, which here
+splits texts as llama.cpp does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ours(words, cut):
 
 
 def theirs(words, cut):
-    """Return the library's tokenizer, splitting texts as llama.cpp does for this name."""
+    """Return the tokenizers library's tokenizer, configured to split texts as llama.cpp does for this name."""
     numbers = {token: i for i, token in enumerate(words["tokens"])}
     made = Tokenizer(models.BPE(numbers, [tuple(line.split(" ")) for line in words["merges"]]))
     level = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -57,7 +57,8 @@ def test_the_same_tokens_as_the_library(words, cut, text):
     assert "".join(real.words(text, cut)) == text
 
 
-KNOWN = st.characters(exclude_categories=["Cs", "Cn"])  # no characters that only a newer version of Unicode has
+# without characters that exist only in newer versions of Unicode
+KNOWN = st.characters(exclude_categories=["Cs", "Cn"])
 
 
 @pytest.mark.parametrize("cut", ["gpt-2", "smollm"])
@@ -67,7 +68,7 @@ def test_the_same_tokens_of_any_text(words, cut, text):
 
 
 def test_white_space_is_unicodes(words):
-    """Python's own isspace also counts four control characters that Unicode doesn't."""
+    """Python's own isspace also accepts four control characters that aren't white space in Unicode."""
     every = [chr(code) for code in range(0x3001) if unicodedata.category(chr(code)) not in ("Cs", "Cn")]
     library = pre_tokenizers.ByteLevel(add_prefix_space=False)
     for character in every:
@@ -82,7 +83,7 @@ def test_the_digits_are_set_apart_before_the_rest_is_cut(words):
 
 
 def test_what_transformers_makes_of_the_file_differs_where_digits_follow_spaces(words, tmp_path):
-    """transformers reads every gpt2-type GGUF as if it split texts like GPT-2."""
+    """transformers reads every GGUF file of type gpt2 as if its model split texts in the same way as GPT-2."""
     pytest.importorskip("gguf", reason="gguf is not installed")
     from transformers import AutoTokenizer
 

@@ -1,5 +1,5 @@
-"""Tests of the interface that all schemes share, of what each scheme refuses, of using no positions at all, and of the
-table."""
+"""Tests of the interface that all schemes share, of the arguments that each scheme refuses, of attention without any
+positions, and of the table."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_score_is_of_every_head_query_and_key_and_of_no_other_text(name):
 
 @every
 def test_the_later_queries_have_the_scores_they_had(name):
-    """With a cache, only the queries at the end of the text are passed, together with all keys."""
+    """With a cache, all keys are passed, but only the queries at the end of the text."""
     scheme = schemes()[name]
     q, k = random(2, HEADS, SEQ, DIM)
     whole = scheme.score(q, k, PLACES, PLACES)
@@ -203,7 +203,7 @@ def test_a_fused_kernel_reads_what_stands_in_the_formula_of_the_bias():
     for name, scheme in {"t5": R.T5Buckets(heads), "kerple": R.Kerple(heads), "fire": R.Fire(heads)}.items():
         assert R.cost(name, heads, dim, length).fused == scheme.size(), name
     rows = R.by_distance(R.Sandwich(heads, dim), length) * torch.arange(1, heads + 1)[:, None]
-    assert torch.allclose(rows, rows[:1].expand_as(rows))  # all heads have the same row, up to a factor
+    assert torch.allclose(rows, rows[:1].expand_as(rows))  # all heads have the same row, up to a constant factor
     assert R.cost("sandwich", heads, dim, length).fused == rows[0].numel()
-    for name in ("transformer_xl", "cope"):  # these depend on the content
+    for name in ("transformer_xl", "cope"):  # these schemes depend on the content
         assert R.cost(name, heads, dim, length).fused is None

@@ -18,8 +18,8 @@ PLACES = torch.arange(9)
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 5, 8, 12, 16, 71])
 def test_alibi_is_that_of_bloom_for_any_number_of_heads(n_heads):
-    """Bloom's bias is the slope times the key's position. The query's position shifts a whole row of scores, and
-    softmax ignores that."""
+    """Bloom's bias is the slope times the key's position. The query's position would only shift a whole row of scores,
+    and softmax ignores such a shift."""
     by_key = build_alibi_tensor(torch.ones(1, 9), n_heads, torch.float32)[:, 0]
     expected = by_key[:, None, :] - by_key[:, :, None]
     seen = torch.ones(9, 9).tril().bool()
@@ -50,7 +50,7 @@ def test_the_ranges_are_those_of_transformers(buckets, farthest, bidirectional):
     )
     ours = R.t5_bucket(apart, buckets, farthest, bidirectional=bidirectional)
     off = apart[ours != theirs].abs().unique().tolist()
-    # where two ranges meet, a float32 logarithm may belong to either
+    # at a boundary between two ranges, a logarithm in float32 may belong to either range
     side = buckets // 4 if bidirectional else buckets // 2
     steps = [math.log(x / side) / math.log(farthest / side) * side for x in off]
     assert all(abs(step - round(step)) < 1e-5 for step in steps), off
@@ -87,13 +87,13 @@ def test_an_imitation_is_the_bias_near_by_and_level_far_off():
     assert torch.equal(copy, copy.flip(-1))
     assert copy[0, 0] == copy[0, 300 - 200] == copy[0, 300 - 128]
     assert copy[0, 0] == true[0, 300 - 91]  # the last range begins beyond 8·16^(k/8) with k = 7
-    # within a range its error is at most half the range
+    # within a range, the error is at most half of the range
     inside = (copy - true)[:, 300 - 90 : 300 + 91].abs().max(-1).values
     assert (inside <= 0.5 * bias.slopes * (91 - 64)).all()
 
 
 def test_the_imitation_of_a_t5_is_that_t5():
-    """The T5 scheme here has two different sides, and the last of its ranges is a single distance."""
+    """In this T5 scheme, the two sides differ, and the last range is a single distance."""
     for buckets, farthest in ((32, 128), (16, 5), (8, 20)):
         scheme = R.T5Buckets(2, buckets, farthest, bidirectional=True)
         torch.nn.init.normal_(scheme.weight)

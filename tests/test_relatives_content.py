@@ -1,4 +1,4 @@
-"""Tests of schemes that depend on the content (learned absolute positions, Transformer-XL, CoPE), and of multiplicative
+"""Tests of schemes that depend on the content (learned absolute positions, Transformer-XL, CoPE) and of multiplicative
 schemes (RoPE, xPos)."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_a_place_beyond_the_table_has_no_vector():
 
 
 def plain_xl(scheme, q, k, m, n):
-    """Compute one score from the paper's formula, with loops over entries; its terms are a, b, c and d."""
+    """Compute one score from the formula in the paper, with loops over entries. Its four terms are a, b, c and d."""
     heads, dim = scheme.u.shape
     theta = [10000 ** (-2 * i / scheme.width) for i in range(scheme.width // 2)]
     waves = [math.sin((m - n) * t) for t in theta] + [math.cos((m - n) * t) for t in theta]
@@ -82,7 +82,7 @@ def test_the_shift_gives_what_the_direct_sum_gives():
 
 
 def test_the_shift_is_that_of_xlnet():
-    """XLNet's function receives rows for one more distance, T, which it never reads."""
+    """XLNet's function expects rows for one more distance, T, but never reads them."""
     x = random(2, 3, 5, 9)
     theirs = XLNetRelativeAttention.rel_shift_bnij(torch.cat((random(2, 3, 5, 1, seed=1), x), -1), klen=5)
     assert torch.equal(R.shifted(x), theirs)
@@ -102,8 +102,8 @@ def test_with_v_alone_transformer_xl_is_a_bias_and_with_its_cosines_sandwich():
 
 
 def test_cope_counts_the_separators():
-    """The gates are 1 at full stops and 0 elsewhere, so a position is the number of stops from the key up to the
-    query."""
+    """The gates are 1 at full stops and 0 elsewhere. A position is therefore the number of full stops between the key
+    and the query."""
     stops = torch.tensor([0.0, 1, 0, 0, 1, 0, 1])
     k = torch.stack([200 * stops - 100, torch.zeros(7)], -1)[None].double()
     q = torch.tensor([1.0, 0.0]).double().expand(1, 7, 2)
@@ -113,8 +113,8 @@ def test_cope_counts_the_separators():
 
 
 def test_cope_by_hand():
-    """q·k = 0 makes every gate ½, so the position is (Δ + 1)/2. We set e[p] = (p², 0); half-way between two positions,
-    the vector is the mean of both."""
+    """Because q·k = 0, every gate is ½, and the position is (Δ + 1)/2. We set e[p] = (p², 0). Half-way between two
+    positions, the vector is the mean of their two vectors."""
     scheme = R.CoPE(2, places=4).double()
     with torch.no_grad():
         scheme.table.copy_(torch.tensor([[0.0, 0], [1, 0], [4, 0], [9, 0]]))
@@ -143,7 +143,7 @@ def test_rope_is_that_of_the_derivation():
         assert largest(found[:, m, n] - expected) < 1e-12
 
 
-# From torchscale 0.3.0, XPOS(4) in float64: q with downscale=False, k with downscale=True, then q·k/2.
+# The values of XPOS(4) from torchscale 0.3.0 in float64: q with downscale=False, k with downscale=True, and then q·k/2.
 QUERIES = [[1.0, 2, 3, 4], [4, -3, 2, 1], [0.5, 0, -1, 2]]
 KEYS = [[2.0, -1, 0, 1], [1, 1, 1, 1], [3, 0, -2, 0.25]]
 TORCHSCALE = [

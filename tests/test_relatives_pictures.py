@@ -1,4 +1,4 @@
-"""Tests that the figures in the chapter on relatives draw what the package computes."""
+"""Test that the figures in the chapter on relatives show what the package computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests that results are written completely, together with their provenance, and read back unchanged."""
+"""Test that results are written completely and with their provenance, and that they are unchanged when they are read
+back."""
 
 import json
 

@@ -1,5 +1,5 @@
-"""Tests of cosines and sines, compared with Python's own; of positions of every accepted type, and of those that are
-refused."""
+"""Tests of cosines and sines, compared with Python's own. Positions of every accepted type must work, and all other
+positions must be refused."""
 
 import math
 import re

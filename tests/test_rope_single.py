@@ -1,5 +1,5 @@
-"""Tests of the file that is meant to be copied, compared with the package: layouts, offset, positions, scalings, types,
-bad input."""
+"""Tests of the single file that readers may copy. It is compared with the package: layouts, offset, positions,
+scalings, types and bad input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ropebook.extrapolation import make
 from tests.helpers import largest, random
 
 DIM = 64
-# each as (the file's, the package's)
+# for each scaling: the file's function, and the package's method
 SCALINGS = {
     "none": (None, None),
     "llama3": (rope_single.llama3, make("llama3")),
@@ -50,7 +50,7 @@ def test_it_rotates_as_the_package_does(layout, base, scaling, places):
     q, k = random(3, 4, 4, DIM), random(3, 2, 4, DIM, seed=1)
     for found, expected in zip(one(q, k, **PLACES[places]), other(q, k, **PLACES[places]), strict=True):
         assert found.dtype == torch.float64
-        assert largest(found - expected) < 1e-9  # angles go up to 131,071, in float64
+        assert largest(found - expected) < 1e-9  # angles go up to 131,071 radians, in float64
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
@@ -93,7 +93,8 @@ def test_what_does_not_fit_the_module_is_refused():
 
 
 def test_q_and_k_must_be_of_the_same_tokens():
-    """Otherwise, the cosines of six tokens would broadcast over a single key and return six keys."""
+    """Without this error, the cosines of six tokens would broadcast over a single key, and the result would contain six
+    keys."""
     rope, q = rope_single.RoPE(8, layout="half"), torch.ones(2, 2, 6, 8)
     for k in (q[:, :, :1], q[:1], q[:, :, :5]):
         with pytest.raises(
@@ -106,7 +107,7 @@ def test_q_and_k_must_be_of_the_same_tokens():
 @pytest.mark.parametrize("shape", [(1,), (5,), (1, 1), (3, 6), (2, 1, 6), ()])
 @pytest.mark.parametrize("batch", [1, 2])
 def test_positions_must_be_those_of_the_rows(shape, batch):
-    """Otherwise, positions of three rows would turn one row into three."""
+    """Without this error, positions for three rows would turn one row into three."""
     rope, q = rope_single.RoPE(8, layout="half"), torch.ones(batch, 2, 6, 8)
     with pytest.raises(ValueError, match=rf"positions must have shape \(6,\) or \({batch}, 6\), got"):
         rope(q, q, positions=torch.zeros(shape).long())

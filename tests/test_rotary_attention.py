@@ -1,5 +1,5 @@
-"""Tests of attention with RoPE, compared with transformers' Llama and explicit loops; shifting all positions changes
-nothing."""
+"""Tests of attention with RoPE, compared with transformers' Llama and with explicit loops. Shifting all positions must
+not change anything."""
 
 import math
 
@@ -59,7 +59,7 @@ def test_equals_transformers_attention(dtype, kv_heads, head_dim, masked):
     out, ours_weights = ours(x, positions, mask, return_weights=True)
     assert error(out, expected) < CLOSE[dtype]
     assert ours_weights.shape == (3, HEADS, 7, 7)
-    if dtype == torch.float32:  # sdpa returns no weights
+    if dtype == torch.float32:  # sdpa attention doesn't return its weights
         assert error(ours_weights, weights) < CLOSE[dtype]
 
 
@@ -95,7 +95,7 @@ def test_options_reach_the_rotation():
 @given(seeds, st.integers(-(10**5), 10**5), st.sampled_from(LAYOUTS))
 def test_a_shift_of_all_positions_changes_nothing(seed, shift, layout):
     layer, x = make(layout=layout, seed=seed % 100), draw(2, 6, DIM, seed=seed)
-    assert R.shift_change(layer, x, shift) < 1e-9  # the error of angles of 1e5 radians is 1e-11
+    assert R.shift_change(layer, x, shift) < 1e-9  # angles of 1e5 radians have an error of 1e-11
     assert error(layer(x, torch.arange(6) + shift), layer(x)) < 1e-9
 
 
@@ -105,7 +105,7 @@ def test_rotated_values_know_where_they_stand():
     assert R.shift_change(right, x, 50) < 1e-12
     assert R.shift_change(wrong, x, 50) > 0.1
     assert R.shift_change(wrong, x, 0) == 0
-    # the shift rotates each head's output, as it rotates a query
+    # a shift rotates each head's output in the same way as it rotates a query
     heads = [A.scaled_dot_product_attention(*wrong.project(x, torch.arange(6) + t), is_causal=True) for t in (0, 50)]
     turned, _ = wrong.rotary(heads[0], heads[0], torch.full((6,), 50))
     assert error(turned, heads[1]) < 1e-12
@@ -128,7 +128,7 @@ def test_shapes_and_defaults():
     layer = R.RotaryAttention(32, 4, layout="interleaved")
     assert (layer.dim, layer.n_kv_heads, layer.head_dim) == (32, 4, 8)
     assert layer.q_proj.bias is layer.out_proj.bias is None
-    assert layer.fused  # as long as no weights are requested
+    assert layer.fused  # attention is fused as long as no weights are requested
     assert not layer.state_dict().keys() - {f"{name}_proj.weight" for name in ("q", "k", "v", "out")}
     wide = R.RotaryAttention(32, 4, 2, head_dim=16, bias=True, dtype=torch.bfloat16, layout="interleaved")
     assert [tuple(p.weight.shape) for p in (wide.q_proj, wide.k_proj, wide.v_proj, wide.out_proj)] == [

@@ -1,4 +1,4 @@
-"""Tests that cached, chunked, packed and padded rows give the same results as each text alone."""
+"""Test that cached, chunked, packed and padded rows give the same results as each text by itself."""
 
 import math
 
@@ -40,7 +40,7 @@ def test_weights_and_masks_reach_over_the_cache():
             assert error(late_weights, weights[:, :, -new:]) < 1e-13
         cache = R.KVCache(6)
         layer(x[:, :-new], cache=cache)
-        ahead = layer(x[:, -new:], cache=cache, is_causal=False)  # the new tokens attend to one another, too
+        ahead = layer(x[:, -new:], cache=cache, is_causal=False)  # the new tokens must attend to one another as well
         assert (error(ahead, layer(x)[:, -new:]) < 1e-13) == (new == 1)
         assert error(ahead, layer(x, is_causal=False)[:, -new:]) < 1e-13
 
@@ -55,7 +55,7 @@ def test_the_cache_keeps_rotated_keys_and_plain_values():
     assert error(cache.keys[:, :, :5], k) < 1e-14
     assert error(cache.values[:, :, :5], v) < 1e-14
     cost = A.attention_cost(8, 6, HEADS, 2, bytes_per_element=8)
-    assert cache.keys.nbytes + cache.values.nbytes == 2 * cost.kv_cache_bytes  # two rows
+    assert cache.keys.nbytes + cache.values.nbytes == 2 * cost.kv_cache_bytes  # the cache has two rows
 
 
 def test_a_cache_takes_no_memory_after_the_first_keys():
@@ -79,7 +79,7 @@ def test_a_mask_is_refused_before_the_cache_takes_keys(length):
 
 
 def test_one_token_is_decoded_without_a_mask(monkeypatch):
-    """A single token may attend to everything, and torch is fastest without a mask that says so."""
+    """A single token may attend to everything. torch is fastest if it doesn't get a mask that says so."""
     layer, x, cache, asked = make(), draw(1, 4, DIM), R.KVCache(4), []
     torchs = torch.nn.functional.scaled_dot_product_attention
 
@@ -97,7 +97,7 @@ def test_a_refused_call_leaves_the_cache_as_it_was():
     layer, x, cache = make(), draw(1, 6, DIM), R.KVCache(6)
     layer(x[:, :4], cache=cache)
     bad = [
-        {"mask": torch.ones(1, 1, 2, 4, dtype=torch.bool)},  # too short to cover the new keys
+        {"mask": torch.ones(1, 1, 2, 4, dtype=torch.bool)},  # this mask is too short to cover the new keys
         {"positions": torch.arange(3)},
         {"x": x},
         {"x": x[:, 4:].float()},
@@ -132,7 +132,7 @@ def test_texts_packed_in_one_row_are_as_if_alone(seed, lengths, layout):
     positions, mask = R.packed_positions(segments), R.packed_mask(segments)
     out = layer(x, positions, mask)
     assert error(out, torch.cat([layer(text) for text in x.split(lengths, 1)], 1)) < 1e-12
-    # positions that continue instead of restarting work as well, because they shift each text as a whole …
+    # positions that continue instead of restarting also work, because they only shift each text as a whole …
     assert error(layer(x, mask=mask), out) < 1e-12
     # … but the mask is still required
     if len(lengths) > 1:
@@ -144,7 +144,7 @@ def test_positions_and_mask_of_packed_rows():
     assert R.packed_positions(segments).tolist() == [[0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 2, 3]]
     mask = R.packed_mask(segments)
     assert mask.shape == (2, 1, 6, 6)
-    texts = [[0, 0, 0, 1, 1, 2], [0, 1, 2, 2, 2, 2]]  # the 3 that appears again is a new text
+    texts = [[0, 0, 0, 1, 1, 2], [0, 1, 2, 2, 2, 2]]  # when the number 3 appears for the second time, it is a new text
     assert mask[:, 0].tolist() == [[[a == b for b in row] for a in row] for row in texts]
     assert torch.equal(R.packed_mask(segments, 2), mask[:, :, -2:])
     assert torch.equal(R.packed_mask(segments[0]), mask[0])

@@ -1,4 +1,4 @@
-"""Tests that bad input is refused with an error that names the argument."""
+"""Test that bad input is refused with an error that names the argument."""
 
 import math
 import re
@@ -53,7 +53,7 @@ def config_with(**changes):
 
 
 BAD = [
-    # each case: call, error, message
+    # each case consists of a call, the error's type, and its message
     (lambda: R.RotaryAttention(8, 3, layout="interleaved"), ValueError, "dim must be a multiple of n_heads = 3, got 8"),
     (lambda: R.RotaryAttention(8.0, 2, layout="interleaved"), TypeError, "dim must be an integer >= 1, got 8.0"),
     (lambda: R.RotaryAttention(8, 0, layout="interleaved"), ValueError, "n_heads must be an integer >= 1, got 0"),

@@ -1,4 +1,4 @@
-"""Tests of a complete Llama, compared with transformers': logits, and greedy generation."""
+"""Tests of a complete Llama, compared with transformers' Llama: its logits, and greedy generation."""
 
 import re
 
@@ -213,10 +213,10 @@ def test_generates_the_tokens_that_transformers_generates(case, layout):
     expected = theirs.generate(prompts, max_new_tokens=12, do_sample=False)
     found = ours.generate(prompts, 12)
     assert found.shape == (3, 18)
-    assert len(found[:, 6:].unique()) > 5  # the model doesn't repeat one word over and over
+    assert len(found[:, 6:].unique()) > 5  # the model must not repeat the same word over and over
     assert torch.equal(found, expected)
     step = prompts
-    for _ in range(12):  # the same without a cache
+    for _ in range(12):  # without a cache, the result must be the same
         step = torch.cat((step, ours(step)[:, -1:].argmax(-1)), 1)
     assert torch.equal(found, step)
 

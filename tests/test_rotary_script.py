@@ -1,4 +1,4 @@
-"""Tests of the rotation benchmark: the parts that can be run separately, on tiny tensors."""
+"""Tests of the benchmark of rotations. Each part that can be run separately is run on tiny tensors."""
 
 import copy
 import importlib.util
@@ -16,7 +16,7 @@ NAMES += ["rotated in place, interleaved", "rotated in place, half", "sheared in
 ONE_TOKEN = ["transformers", "half-split", "half-split, a table in each layer", "half-split, in place", "interleaved"]
 ONE_TOKEN += ["YaRN, transformers", "YaRN", "YaRN, a table in each layer"]
 PEERS = ["ours", "ours, neighbours", "ours, table given", "transformers", "transformers, compiled"]
-PEERS += ["rotary-embedding-torch"]  # and others if they are installed
+PEERS += ["rotary-embedding-torch"]  # other libraries are also measured if they are installed
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def rotary(monkeypatch):
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     monkeypatch.setattr(script, "ON_CPU", script.ON_CPU | {"tokens": 3, "head_dim": 8})
-    # five sets are twice as large as this cache
+    # five sets of tensors are twice as large as this cache
     monkeypatch.setattr(script, "last_cache", lambda where: 4 * 40 * 3 * 8 * 5)
     monkeypatch.setattr(script, "ONE_TOKEN", script.ON_CPU | {"tokens": 1})
-    monkeypatch.setattr(script, "compiled_rolls", lambda *_: [])  # they would take seconds to compile
+    monkeypatch.setattr(script, "compiled_rolls", lambda *_: [])  # these forms would take seconds to compile
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
     return script
 
@@ -46,7 +46,7 @@ def test_stores_are_measured_beside_each_other(rotary):
     assert part["entries"][0]["times"] == 1
     assert all(0 < entry["p10"] <= entry["ms"] <= entry["p90"] for entry in part["entries"])
     assert part["bytes"] == 2 * 4 * 40 * 3 * 8
-    assert part["sets"] == 10  # an even number, so that no call writes into the set it reads
+    assert part["sets"] == 10  # the number is even, so no call writes into the set that it reads
     assert part["provenance"]["threads"] == 1
 
 
@@ -76,7 +76,7 @@ def test_one_token_is_measured_beside_transformers(rotary, wrong, monkeypatch):
 
 @pytest.mark.parametrize("wrong", [False, True])
 def test_other_libraries_are_measured_beside_ours(rotary, wrong, monkeypatch):
-    if wrong:  # the forward pass is still correct, but gradients are not rotated back
+    if wrong:  # the forward pass is still correct, but gradients aren't rotated back
         monkeypatch.setattr(rotary.efficient.forms.Turn, "backward", lambda ctx, grad: (grad, None, None, None))
         monkeypatch.setattr(rotary.efficient.forms, "SMALL", 0)
         monkeypatch.setattr(rotary.efficient.rotary, "SMALL", 0)
@@ -99,9 +99,9 @@ def test_other_libraries_are_measured_beside_ours(rotary, wrong, monkeypatch):
         for entry in found.values():
             assert 0 < entry["p10"] <= entry["ms"] <= entry["p90"]
             assert 0 < entry["times_p10"] <= entry["times"] <= entry["times_p90"]
-            # that library represents positions in bfloat16
+            # rotary-embedding-torch represents positions in bfloat16
             if entry["layout"] and entry["name"] != "rotary-embedding-torch":
-                assert 0 < entry["rms"] < entry["worst"] < max(8 * eps, 2e-3)  # the angles are float32
+                assert 0 < entry["rms"] < entry["worst"] < max(8 * eps, 2e-3)  # the angles are in float32
     alone = [entry["name"] for entry in part["cases"][0]["entries"] if entry["layout"] is None]
     assert alone == ["a copy", "ours, the first step alone"]
     assert all(entry["layout"] for one in part["cases"][1:] for entry in one["entries"])

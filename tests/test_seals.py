@@ -1,5 +1,5 @@
-"""Tests of the seals on equations: an equation without a check is named, a cell left in the flow is named, and numbers
-come from the check's run."""
+"""Tests of the seals on equations. Equations without a check and cells left in the flow must be named, and the numbers
+must come from the run of the check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that the shapes in signatures are checked while tests run, and that a wrong shape is detected."""
+"""Test that the shapes in signatures are checked while the tests run, and that a wrong shape is detected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ X = random(2, 3, 8)
 
 @shapes.checked
 def turned(x: Vectors, cos: Float[Tensor, "seq dim//2"], result: str = "right") -> Vectors | tuple[Vectors, Vectors]:
-    """A rotation that returns the value of ``result``."""
+    """A rotation whose return value depends on ``result``."""
     if result == "refused":
         raise ValueError("cos must fit")
     right = x.clone()
@@ -90,7 +90,7 @@ def test_the_package_is_checked_in_these_tests():
 
 
 def test_nothing_of_it_is_needed_to_read_the_book():
-    """Without jaxtyping the signatures have the same words, but each just means a tensor."""
+    """Without jaxtyping, signatures contain the same words, but each of these words just means a tensor."""
     program = """
 import sys
 sys.modules["jaxtyping"] = None

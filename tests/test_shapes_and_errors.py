@@ -1,5 +1,5 @@
-"""Tests of the page on shapes and errors: each heading that is an error quotes the program's own message, and each
-entry has a cause, a test and a fix."""
+"""Tests of the page on shapes and errors. A heading that is an error must quote the program's own message. Each entry
+must have a cause, a test and a fix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.links import lost, prose, text
 PAGE = "shapes_and_errors.md"
 transformers = pytest.importorskip("transformers")
 
-# Messages of programs that aren't installed here: the page names the version, or the thread that quotes the message.
+# Messages of programs that aren't installed here. The page names the program's version, or the thread in which the
+# message is quoted.
 ELSEWHERE = {
     "`rope_scaling` must be a dictionary with two fields, `type` and `factor`",
     "User-specified max_model_len is greater than the derived max_model_len",
@@ -29,7 +30,8 @@ def entries() -> dict[str, str]:
 
 
 def words(heading: str) -> str:
-    """Return the words that the message must contain: the heading without the backticks of code."""
+    """Return the words that the message must contain. These are the heading's words without the backticks around
+    code."""
     return re.sub(r"\s+", " ", heading.strip("`"))
 
 
@@ -42,7 +44,7 @@ def test_every_entry_has_cause_test_and_fix():
     assert len(short) > 15
     for heading, body in short.items():
         found = [body.find(f"**{word}.**") for word in ("Cause", "Test", "Fix")]
-        if heading == "Must the key turn the other way?":  # this one is a question, so it has no cause
+        if heading == "Must the key turn the other way?":  # this entry is a question, so it has no cause
             found = found[1:2]
         assert -1 not in found, heading
         assert found == sorted(found), heading
@@ -58,7 +60,7 @@ def test_the_page_names_the_version_that_runs_here():
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    """Return everything that the page's cells print, except the cell that loads a model."""
+    """Return everything that the page's cells print. The cell that loads a model is left out."""
     names: dict = {"display": print}
     out: list[str] = []
     names["print"] = lambda *said: out.append(" ".join(map(str, said)))
@@ -149,7 +151,7 @@ def test_the_tokenizers_warning_is_only_that(warned):
 
 
 def test_the_advice_to_pad_after_the_rotation_is_right():
-    """With the scale of the true d, zeros after the rotated entries change nothing."""
+    """Check that zeros after the rotated entries change nothing if the scale is that of the true d."""
     q, k, v = torch.randn(3, 1, 2, 5, 12, dtype=torch.float64)
     attend = torch.nn.functional.scaled_dot_product_attention
     wide = [torch.nn.functional.pad(x, (0, 4)) for x in (q, k, v)]

@@ -1,5 +1,5 @@
-"""Tests that the displayed source is the source that runs, and that evidence is printed if it holds and raises an error
-if it doesn't."""
+"""Test that the displayed source is the source that runs. Evidence must be printed if it holds, and raise an error if
+it doesn't."""
 
 import functools
 import inspect
@@ -17,7 +17,7 @@ def shown(monkeypatch, *objects, **options):
 
 
 def displayed(monkeypatch, call):
-    """Return what a call displays, each item in all its formats."""
+    """Return what a call displays. Each item is returned in all its formats."""
     things = []
     monkeypatch.setattr(show, "display", things.append)
     call()
@@ -194,7 +194,7 @@ def test_glued_numbers_are_kept_under_their_names(monkeypatch):
     monkeypatch.setattr(show, "display", lambda bundle, metadata, raw: shown.append((bundle, metadata, raw)))
     show.glue(one=0.5, two=torch.tensor([[3]]), three="a quarter")
     bundles, metadata, raw = zip(*shown, strict=True)
-    prefix = "application/papermill.record/"  # the prefix that MyST-NB's own glue writes and its roles read
+    prefix = "application/papermill.record/"  # MyST-NB's own glue writes this prefix, and its roles read it
     key = f"{prefix}text/plain"
     assert bundles == ({key: "0.5"}, {key: "3"}, {key: "a quarter"})
     assert metadata == tuple({"scrapbook": {"name": one, "mime_prefix": prefix}} for one in ("one", "two", "three"))
@@ -215,7 +215,8 @@ def tabled(monkeypatch, columns, **options):
 
 
 def rows_of(bundle):
-    """Return the cells of each row of the HTML, as (tag, text), including text that only screen readers announce."""
+    """Return the cells in each row of the HTML table, as (tag, text). The text includes what only screen readers
+    announce."""
     rows = re.findall(r"<tr>(.*?)</tr>", bundle["text/html"])
     cells = [re.findall(r"<(t[hd])[^>]*>(.*?)</t[hd]>", row) for row in rows]
     return [[(tag, re.sub(r"<[^>]+>", "", text)) for tag, text in row] for row in cells]

@@ -1,7 +1,8 @@
-"""Tests of the encoding, compared with mpmath's 40 digits and transformers' tables; of what is public, and of bad
-input.
+"""Tests of the encoding, compared with mpmath's 40 digits and with transformers' tables. We also test which names are
+public, and bad input.
 
-Where a test states a float64 bound: the error of an angle mθ is at most a few units of 2^−53 times m, for θ ≤ 1.
+Some tests state a bound for float64. It follows from this: for θ ≤ 1, the error of an angle mθ is at most m times a few
+units of 2^−53.
 """
 
 import inspect
@@ -76,16 +77,17 @@ def test_unseen_angles_are_the_way_to_the_nearest_point_of_the_arc(length, posit
     for i, frequency in enumerate(S.inv_freq(dim, base).tolist()):
         arc = torch.linspace(0, min((length - 1) * frequency, 2 * math.pi), 2001, dtype=torch.float64)
         apart = (position * frequency - arc).cos().clamp(-1, 1).acos().min().item()
-        assert ours[i].item() == pytest.approx(apart, abs=4e-3)  # the arc's points are up to 2π/2000 apart
+        # neighbouring points on the arc are up to 2π/2000 apart
+        assert ours[i].item() == pytest.approx(apart, abs=4e-3)
     assert (ours >= 0).all()
 
 
 def test_unseen_angles_by_hand():
-    # base 10⁴, d = 4: the slow pair rotates by 1/100 per word, so 101 words show the first radian
+    # With base 10⁴ and d = 4, the slow pair rotates by 1/100 per word, so 101 words show its first radian.
     right, left, seen = S.unseen_angles([250, 600, 728], 101, 4)[:, 1].tolist()
     assert right == pytest.approx(1.5)
     assert left == pytest.approx(2 * math.pi - 6)
-    assert seen == 0  # 7.28 radians: a whole turn, then 7.28 − 2π < 1
+    assert seen == 0  # 7.28 radians are a whole turn plus 7.28 − 2π < 1 radians
 
 
 def test_angles_at_the_largest_position_are_good_to_a_millionth():
@@ -99,7 +101,7 @@ def test_angles_at_the_largest_position_are_good_to_a_millionth():
 
 
 def test_encoding_by_hand():
-    # d = 4, b = 10000, so the angles are 1·m and 0.01·m
+    # with d = 4 and b = 10000, the angles are 1·m and 0.01·m
     expected = [[0, 1, 0, 1], [0.8414709848, 0.5403023059, 0.0099998333, 0.9999500004]]
     assert S.encoding([0, 1], 4, dtype=torch.float64).tolist() == [pytest.approx(row, abs=1e-10) for row in expected]
     assert S.encoding(2, 2, dtype=torch.float64).tolist() == pytest.approx([math.sin(2), math.cos(2)])
@@ -151,7 +153,7 @@ def test_positions_of_any_kind_give_the_same_encoding():
 
 
 def test_fractional_positions_of_a_list_keep_float64():
-    # torch would make a float32 tensor of a list, and the error of 0.1 would be 1.5e-9
+    # from a list, torch would make a float32 tensor, and the error of 0.1 would be 1.5e-9
     assert S.angles([0.1], 2).item() == 0.1
 
 
@@ -228,7 +230,7 @@ def test_the_spacing_of_tensor2tensor_is_ours_with_another_base(name):
     dim = 64
     theirs = Theirs.get_embedding(512, dim, None)
     order = S.concatenated_order(dim)
-    # theirs is float32 throughout, so the error of an angle of 511 is about 1e-5
+    # the other implementation uses float32 throughout, so the error of an angle of 511 radians is about 1e-5
     assert largest(S.encoding(range(512), dim, 10000 ** (dim / (dim - 2)))[:, order] - theirs) <= 1e-4
     assert largest(S.encoding(range(512), dim)[:, order] - theirs) > 1
 
@@ -396,7 +398,7 @@ def test_bad_input_is_named(call, error, message):
 
 def test_every_public_function_has_bad_input_and_a_description():
     results = {"RoundingError", "CodeSummary", "ClosestValues", "ClosestReturn", "FourTerms"}
-    results.add("interleave")  # accepts any input
-    results.add("draw_terms")  # takes the result of slide
+    results.add("interleave")  # this function accepts any input
+    results.add("draw_terms")  # this function takes the result of slide
     assert public(S) - results == {call.partition("(")[0] for call, *_ in BAD}
     assert all(inspect.getdoc(getattr(S, name)) for name in public(S))

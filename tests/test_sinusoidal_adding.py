@@ -1,5 +1,4 @@
-"""Tests of the effect of adding positions on a score, and of what the order of the frequencies means for the
-weights."""
+"""Tests of how adding positions affects a score, and of what the order of the frequencies means for the weights."""
 
 import math
 
@@ -36,7 +35,7 @@ def test_four_terms_broadcast_and_keep_their_type(device):
 
 
 def test_four_terms_of_half_types_are_multiplied_in_float32():
-    x = torch.full((1,), 255.0, dtype=torch.bfloat16)  # bfloat16 can't represent 255² = 65025
+    x = torch.full((1,), 255.0, dtype=torch.bfloat16)  # bfloat16 can't represent the product 255² = 65025
     assert S.four_terms(x, x, x, x).content == 65025
 
 
@@ -118,7 +117,7 @@ def test_weights_absorb_the_order_of_the_frequencies(seed, pairs):
     moved = words[:, order] + S.encoding(range(7), 12, dtype=torch.float64)[:, order]
     absorbed = (moved @ S.absorb_order(queries, order).T) @ (moved @ S.absorb_order(keys, order).T).T
     assert torch.allclose(absorbed, scores, rtol=1e-12, atol=1e-10)
-    if order.tolist() != list(range(12)):  # the weights must be reordered too
+    if order.tolist() != list(range(12)):  # the weights must be reordered in the same way
         assert largest((moved @ queries.T) @ (moved @ keys.T).T - scores) > 1e-6
 
 

@@ -1,5 +1,5 @@
-"""Tests of relative position: the step, the kernel and the distance of two encodings, compared with 40-digit
-arithmetic."""
+"""Tests of relative positions: the step, the kernel, and the distance between two encodings. The results are compared
+with 40-digit arithmetic."""
 
 import math
 
@@ -18,7 +18,7 @@ def test_relative_positions():
     assert S.relative_positions([5, 6], [4, 6, 9]).tolist() == [[1, -1, -4], [2, 0, -3]]
     batch = S.relative_positions(torch.tensor([[0, 1], [7, 8]]), torch.tensor([[0, 1, 2], [7, 8, 9]]))
     assert batch.shape == (2, 2, 3)
-    assert torch.equal(batch[0], batch[1])  # the same sentence, seven words later
+    assert torch.equal(batch[0], batch[1])  # the same sentence begins seven words later
     assert S.relative_positions([0.5], [0]).item() == 0.5
 
 
@@ -79,7 +79,7 @@ def test_kernel_and_chord_shapes_and_ends(device):
 
 
 def test_chord_keeps_its_digits_where_the_encodings_nearly_coincide():
-    # √(d − 2K) would be 0 here, because K equals d/2 to the last digit
+    # √(d − 2K) would be 0 here, because K equals d/2 in all float64 digits
     assert S.chord(1e-9, 2).item() == pytest.approx(1e-9, rel=1e-12, abs=0)
     assert S.chord(710, 2).item() == pytest.approx(float(2 * abs(mpmath.sin(355))), rel=1e-9, abs=0)
 

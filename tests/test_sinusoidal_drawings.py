@@ -1,4 +1,4 @@
-"""Tests that the drawings on the chapter's pages show what the module computes."""
+"""Test that the drawings on the chapter's pages show what the module computes."""
 
 import pytest
 import torch
@@ -9,11 +9,12 @@ from ropebook import sinusoidal as S
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Return the displayed figures as (figure, alternative text, caption); each is also written as SVG."""
+    """Return the displayed figures as tuples (figure, alternative text, caption). Each figure is also written as
+    SVG."""
     shown = []
 
     def show(fig, alt, caption):
-        figures.svg(fig, alt)  # raises an error if a colour can't follow the page's theme
+        figures.svg(fig, alt)  # this raises an error if a colour can't follow the page's theme
         shown.append((fig, alt, caption))
 
     monkeypatch.setattr(figures, "display_figure", show)

@@ -1,5 +1,5 @@
-"""Tests of what one head can compute from the positions: sums of waves of the distance, and no other relative
-function."""
+"""Test that one head can compute sums of waves of the distance from the positions, and no other functions of the
+distance."""
 
 import torch
 from hypothesis import given

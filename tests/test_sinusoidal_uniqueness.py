@@ -1,4 +1,4 @@
-"""Tests of how nearly the code repeats itself, compared with a search and with the theorems."""
+"""Tests of how closely the code comes to repeating itself, compared with a search and with the theorems."""
 
 import math
 
@@ -50,7 +50,7 @@ def test_closest_return_against_a_search(max_distance, dim, base):
 
 
 def test_the_nearest_returns_of_one_hand_are_the_fractions_of_2_pi():
-    # 6/1, 19/3, 25/4, 44/7, 333/53 and 710/113, each closer to 2π than the ones before
+    # 6/1, 19/3, 25/4, 44/7, 333/53 and 710/113, each of which is closer to 2π than all the previous ones
     for limit, distance in [
         (18, 6),
         (19, 19),
@@ -83,7 +83,7 @@ def test_exact_period(dim, base, turns):
     assert period == pytest.approx(2 * math.pi * turns, rel=1e-15)
     somewhere = torch.tensor([0.0, 0.3, 17.0], dtype=torch.float64)
     assert largest(S.encoding(somewhere + period, dim, base) - S.encoding(somewhere, dim, base)) < 1e-6
-    for fewer in range(1, turns):  # and no smaller period exists
+    for fewer in range(1, turns):  # there is no smaller period
         assert S.chord(2 * math.pi * fewer, dim, base) > 1e-3
 
 

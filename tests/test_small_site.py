@@ -1,4 +1,5 @@
-"""Tests of a small book with a depth page, built like the site: its numbers, seals and terms, and what has moved."""
+"""Tests of a small book with one depth page, built in the same way as the site: its numbers, seals and terms, and pages
+that have moved."""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ PAGES = {
 
 
 def read(text: str):
-    """Read a page and add what its tagged cells would display: the outcomes of checks, invented here to save time."""
+    """Read a page, and add what its tagged cells would display. To save time, the outcomes of the checks are invented
+    here."""
     import seals
 
     env = read.env
@@ -97,19 +99,19 @@ def toc_collectors() -> list[object]:
 
 
 class Built:
-    """The small book: its pages as HTML, and the build warnings."""
+    """The small book's pages as HTML, and the warnings from its build."""
 
     def __init__(self, folder: Path, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.syspath_prepend(str(EXTENSIONS))
         monkeypatch.syspath_prepend(str(Path(__file__).parent))
         monkeypatch.setitem(sys.modules, "small_site", sys.modules[__name__])
-        # The module checks the class of every live object, and some objects that other tests leave behind raise an
-        # error.
+        # The patched module checks the class of every live object, and some objects left over from other tests would
+        # raise an error.
         monkeypatch.setattr(collectors, "gc", SimpleNamespace(get_objects=toc_collectors))
         (folder / "book").mkdir(parents=True, exist_ok=True)
         files = {"_toc.yml": TOC} | {f"book/{name}.md": HEAD + text for name, text in pages.items()}
         for name, text in files.items():
-            # otherwise Sphinx would read it again
+            # don't write the file if its text is the same, because Sphinx would read it again
             if not (folder / name).exists() or (folder / name).read_text() != text:
                 (folder / name).write_text(text)
         settings = {
@@ -184,7 +186,7 @@ def test_the_list_of_sections_has_one_entry_for_the_exercises(small):
 
 @pytest.mark.parametrize("changed", ["decay", "decay_base", "attention", "glossary"])
 def test_the_numbers_survive_a_change_of_one_page(tmp_path, monkeypatch, changed):
-    """Sphinx keeps the titles with their numbers, and reads only pages that have changed."""
+    """Sphinx stores the titles with their numbers, and reads again only pages that have changed."""
     Built(tmp_path, PAGES, monkeypatch)
     again = Built(tmp_path, PAGES | {changed: PAGES[changed] + "\nOne sentence more.\n"}, monkeypatch)
     assert "One sentence more." in again.page(changed)

@@ -1,5 +1,5 @@
-"""Tests of the three functions to copy, from the first page, the chapter and the cheat sheet, run with nothing else
-defined."""
+"""Tests of three functions that readers may copy, from the first page, the chapter and the cheat sheet. Each is run
+with nothing else defined."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_result_is_that_of_the_module_in_every_type(rope, dtype):
     exact, _ = efficient.RotaryEmbedding(16, layout="half")(x.double(), x.double(), positions)
     found = rope(x, positions)
     assert found.dtype == dtype
-    # a single rounding at the end, plus the small errors of arithmetic in a wider type
+    # the result is rounded once at the end, and there are small errors from arithmetic in a wider type
     narrow = torch.finfo(dtype).eps / 2 if dtype.itemsize == 2 else 0
     wide = 2 * torch.finfo(torch.promote_types(dtype, torch.float32)).eps
     assert ((found.double() - exact).abs() <= narrow * exact.abs() + wide * largest(x.double())).all()
@@ -65,7 +65,7 @@ def test_no_step_over_the_heads_is_wider_than_it_must_be(rope):
 
 
 def test_positions_with_an_axis_too_many_are_refused(rope):
-    # with as many tokens as pairs, each pair would get the angle of another position, and no shape would reveal it
+    # with as many tokens as pairs, each pair would get the angle of another position, and no shape would reveal this
     x = random(1, 2, 8, 16)
     with pytest.raises(RuntimeError, match="1-D"):
         rope(x, torch.arange(8)[None])

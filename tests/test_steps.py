@@ -1,5 +1,5 @@
-"""What pages ask their readers to try: every step can be set up, is not done then, can be done, and its right answer is
-right."""
+"""Tests of the steps that pages ask their readers to try. Every step can be set up, isn't already done at that point,
+can be done, and its right answer is right."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ steps = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(steps)
 
 BLOCK = re.compile(r"^```\{try\} (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-KINDS = {entry.name: entry.kind for entry in ALL} | {"measured": Measured}  # the registry's has made-up numbers
+# the numbers in the registry's figure are made up
+KINDS = {entry.name: entry.kind for entry in ALL} | {"measured": Measured}
 
 STEPS = [
     (path.stem, explorer, k, step)
@@ -35,7 +36,8 @@ STEPS = [
     for k, step in enumerate(steps.steps_of(body.split("\n")), start=1)
 ]
 
-# Where a step begins and where "just show me" leads; `at` computes what the figure shows at such settings.
+# Computes the settings at which a step begins, and those to which "just show me" leads. `at` computes what the figure
+# shows at such settings.
 SET = """
   const { start, show, goal } = input;
   const opening = Object.fromEntries(figure.dials.map(({ trait }) => [trait, input.opening[trait]]));
@@ -53,7 +55,7 @@ LOOK = """
   });
   return { refusals: [...home.refusals, ...shown.refusals], lost, done: met(start), shown: met(together(start, show)) };
 """
-WAITS = "&fresh=1"  # the small model has to have read, which it does beside the page
+WAITS = "&fresh=1"  # the small model must have read the text first, which it does outside the page
 
 
 def told(explorer: str, step: steps.Step) -> dict:
@@ -74,7 +76,7 @@ def test_a_step_can_be_set_up_and_done(page, explorer, number, step):
 @pytest.mark.parametrize("page, explorer, number, step", STEPS, ids=lambda one: str(one) if str(one).isalnum() else "")
 def test_the_right_answer_is_right(page, explorer, number, step):
     if explorer == "alive":
-        return  # see below
+        return  # a separate test covers this explorer
     condition = TRUTHS[page, explorer, number]
     body = f"{SET} {HELPERS} const [a, b] = [at(''), at(show)]; return Boolean({condition});"
     assert js.inside(KINDS[explorer], body, told(explorer, step)), condition
@@ -92,11 +94,12 @@ def test_what_the_small_model_reads_is_as_its_steps_say():
 
     plain = bits(768)
     within = plain[:TRAINED].mean()
-    assert plain[TRAINED + 64 : TRAINED + 128].mean() > 1.5 * within  # soon after the trained length
+    assert plain[TRAINED + 64 : TRAINED + 128].mean() > 1.5 * within  # the loss rises soon after the trained length
     assert plain[TRAINED + 128 :].mean() > 3 * within
     stretched = bits(768, method="linear")
     assert stretched[:TRAINED].mean() > 3 * within
-    assert stretched[TRAINED:].mean().item() == pytest.approx(stretched[:TRAINED].mean().item(), rel=0.1)  # no break
+    # nothing changes at the trained length
+    assert stretched[TRAINED:].mean().item() == pytest.approx(stretched[:TRAINED].mean().item(), rel=0.1)
     for base in (50_000.0, 100_000.0, 320_000.0):
         raised = bits(1024, base)
         assert raised[TRAINED:].mean() < 0.5 * bits(1024)[TRAINED:].mean()
@@ -104,7 +107,7 @@ def test_what_the_small_model_reads_is_as_its_steps_say():
 
 
 def test_a_page_asks_before_it_tells():
-    """Each block has a question, so that the reader predicts first."""
+    """Each block must contain a question, so that readers predict something before they see it."""
     for path in pages():
         for _, body in BLOCK.findall(path.read_text(encoding="utf-8")):
             assert "?" in body
@@ -165,7 +168,8 @@ def test_what_is_no_step_is_refused(lines, complaint):
 
 
 def page_of(*lines: str) -> nodes.document:
-    """What docutils makes of a `{try}` block, in its own markup, in which these lines are alike."""
+    """Return the document that docutils makes of a `{try}` block. The block is written in docutils' own markup, in
+    which these lines look the same."""
     directives.register_directive("try", steps.Try)
     source = ".. try:: lock\n\n" + "".join(f"   {line}\n" for line in lines)
     return publish_doctree(source, settings_overrides={"report_level": 5, "halt_level": 5})

@@ -1,4 +1,4 @@
-"""Tests that the tables of timings agree with the stored file."""
+"""Test that the tables of timings agree with the stored file."""
 
 import pytest
 
@@ -147,7 +147,8 @@ def test_the_roofline_has_a_point_at_each_forms_count_and_speed(measured):
         speed = cost.flops * 2048 / (raw(measured, "float32", name, layout)["ms"] / 1000) / 1e9
         assert any(x == cost.intensity and y == pytest.approx(speed) for x, y in places)
     assert len(places) == len(ax.texts) - 3 == 8
-    # the limit set by memory: the copy's bytes per second times the operations per byte
+    # the limit set by memory is the number of bytes per second that a copy moves, times the number of operations per
+    # byte
     limit = raw(measured, "float32", "limit", None)
     moved = measured["cpu"]["float32"]["bytes"] / (limit["ms"] / 1000) / 1e9
     x, y = line.get_data()

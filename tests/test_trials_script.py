@@ -1,4 +1,5 @@
-"""Tests of benchmarks/trials.py, from the first step to numbers that the rule can read, with two tiny runs."""
+"""Tests of benchmarks/trials.py, from the first training step to the numbers that the rule reads. They use two tiny
+runs."""
 
 import dataclasses
 import inspect
@@ -44,7 +45,7 @@ def script(module, tmp_path, monkeypatch):
         (trials, "LONGER", longer),
         (trials, "STEPS", 2),
         (scores, "LANGUAGES", 2),
-        # compiling takes minutes and changes no number that we check here
+        # compiling takes minutes, and doesn't change any number that we check here
         (torch, "compile", lambda model: model),
         (extensions, "CANDIDATES", {name: values[:2] for name, values in extensions.CANDIDATES.items()}),
         (extensions, "TUNED", ("none", "linear")),
@@ -81,7 +82,7 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
         script("choose")
     capsys.readouterr()
     script("train")
-    assert "rope-10000-1:" not in capsys.readouterr().out  # it isn't done again
+    assert "rope-10000-1:" not in capsys.readouterr().out  # the run isn't trained a second time
     script("gather")
     assert "has not been tried with everything; missing: alibi-0" in capsys.readouterr().out
     gathered = json.loads((tmp_path / "results" / "measured.json").read_text())
@@ -110,7 +111,7 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
     script("tune")
     printed = capsys.readouterr().out
     numbers = scores.stored(folder / "held_out")
-    assert not [word for word in printed.split() if "." in word]  # it prints only names and whole seconds
+    assert not [word for word in printed.split() if "." in word]  # the script may print only names and whole seconds
     script("gather")
     opened = json.loads((tmp_path / "results" / "measured.json").read_text())["opened"]
     assert capsys.readouterr().out == ""
@@ -133,10 +134,10 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
     with pytest.raises(SystemExit, match=r"alibi-1.json is of other weights, options or text: remove it"):
         script("evaluate", "--part", "held_out")
     cell.write_text(whole)
-    script("evaluate", "--part", "held_out")  # nothing is left to do
+    script("evaluate", "--part", "held_out")  # everything has already been evaluated
     share = rule.Share("rope-10000-4", "linear/8", "order", 2048, 384)
     with pytest.raises(KeyError):
-        share.of(numbers, 0)  # the texts here are shorter
+        share.of(numbers, 0)  # the texts in this test are shorter
     assert not (folder / "development").exists()
     assert numbers["rope-10000-0-4/linear/8/tuned"]["last"]["python"] != numbers["rope-10000-0-4"]["last"]["python"]
     assert "last" in numbers["alibi-0"]
@@ -149,7 +150,7 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
 
 def test_of_a_scheme_without_retrieval_the_weakest_seed_is_trained_twice_as_long(module, script, monkeypatch):
     folder = script("train", "--only", "alibi-0")
-    assert module.left_to_double() == []  # the other seeds may find more records
+    assert module.left_to_double() == []  # other seeds may still find more records
     script("train", "--only", "alibi-1")
     for seed, share in enumerate((0.2, 0.1)):
         told = json.loads((folder / f"alibi-{seed}.json").read_text())
@@ -201,11 +202,11 @@ def test_variants_are_trained_and_the_rate_of_the_table_is_chosen(module, script
     assert found["rope-10000-0-gaps"]["headroom"]
     assert found["rope-10000-0-gaps"]["run"]["reach"] == 900
     assert found["t5-1-bias-" + str(chosen)]["provenance"]["command"] == "python benchmarks/trials.py vary"
-    # trained further from the parent's weights, then tested with the larger base
+    # this run starts from the parent's weights, and is then tested with the larger base
     raised = found["rope-10000-0-4-raised_base_2-8"]
     assert raised["development"]["python"] != found["rope-10000-0-4"]["development"]["python"]
     script("vary")
-    assert "done" not in capsys.readouterr().out  # nothing is left to do
+    assert "done" not in capsys.readouterr().out  # there is nothing left to do
     script("seed")
     more = json.loads((folder / "none-3.json").read_text())
     assert more["run"]["seed"] == 3

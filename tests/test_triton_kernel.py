@@ -1,5 +1,5 @@
-"""Tests of the Triton kernel: interpreted on the CPU, compiled for CUDA on any machine, and run on CUDA where there is
-a GPU.
+"""Tests of the Triton kernel. It is interpreted on the CPU, compiled for CUDA on any machine, and run on CUDA if there
+is a GPU.
 
 The cases themselves are in triton_cases.py.
 """
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def python(*arguments, interpreted=False):
-    """Run Python in a new process; its coverage is added to this process's."""
+    """Run Python in a new process, and include that process in the coverage measured for this one."""
     command = [sys.executable]
     if coverage.Coverage.current() is not None:
         command += ["-m", "coverage", "run", "--parallel-mode"]
@@ -38,7 +38,7 @@ def python(*arguments, interpreted=False):
 
 
 def run_cases(interpreted):
-    """Run the cases in a separate process, with or without Triton's interpreter; all must pass."""
+    """Run the cases in a separate process, with or without Triton's interpreter. All cases must pass."""
     pytest.importorskip("triton", reason="Triton is not installed: the fused kernel is NOT tested here")
     done = python("-m", "pytest", "tests/triton_cases.py", "-q", "-p", "no:cacheprovider", interpreted=interpreted)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
@@ -62,7 +62,7 @@ def test_the_cases_on_cuda():
 
 @pytest.fixture
 def hopper(monkeypatch, tmp_path):
-    """Make a launch of the kernel only compile it, as for an H100, and return the list of what was compiled."""
+    """Make the kernel's launches only compile it, as for an H100. Return the list of everything that was compiled."""
     pytest.importorskip("triton", reason="Triton is not installed: the fused kernel is NOT compiled here")
     if K.INTERPRETED:
         pytest.skip("TRITON_INTERPRET is set: the fused kernel is NOT compiled here")
@@ -88,7 +88,7 @@ def hopper(monkeypatch, tmp_path):
     kernel.device_caches.clear()
     driver.set_active(Driver)
     yield compiled
-    driver.set_active(None)  # back to whatever is installed
+    driver.set_active(None)  # return to the driver that is actually installed
     kernel.device_caches.clear()
 
 
@@ -107,10 +107,10 @@ def test_compiled_for_cuda_it_loads_and_stores_16_bytes_at_a_time(dim, rotary_di
     assert len(hopper) == 2
     for ptx in hopper:
         widths = set(re.findall(r"(?:ld|st)\.global\.([\w.]+)", ptx))
-        # The entries that pass through, 32 per row, are loaded in smaller chunks, so that each of the 128 threads gets
-        # some.
+        # Each row has 32 entries that are only passed through. They are loaded in smaller chunks, so that each of the
+        # 128 threads gets some of them.
         assert widths == ({"v4.b32"} if dim == rotary_dim else {"v4.b32", "v2.b32"})
-        if layout == "interleaved":  # pairs are split in registers, not through shared memory
+        if layout == "interleaved":  # the kernel splits pairs in registers, not through shared memory
             assert not re.search(r"(ld|st)\.shared", ptx)
         assert "fma.rn.f32" in ptx
         assert "fma.rn.bf16" not in ptx
@@ -127,8 +127,8 @@ def test_compiled_for_cuda_it_loads_and_stores_16_bytes_at_a_time(dim, rotary_di
     ids=["ones", "odd, float64", "no k, float16"],
 )
 def test_every_launch_compiles(shape, layout, hopper):
-    """Compile forward, backward and in place: Triton compiles a separate version for sizes of 1 and for multiples of
-    16."""
+    """Compile the forward pass, the backward pass, and the in-place rotation. Triton compiles separate versions for
+    sizes of 1 and for multiples of 16."""
     q, k, cos, sin = case(**shape)
     q.requires_grad_()
     turned = K.rotary(q, k, cos, sin, layout=layout)

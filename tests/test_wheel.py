@@ -1,5 +1,5 @@
-"""Tests of the package as others receive it: what the wheel and the source distribution contain, and that the wheel
-works by itself."""
+"""Tests of the package as other people receive it. They check the contents of the wheel and of the source distribution,
+and that the wheel works by itself."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def metadata(members) -> email.message.Message:
 
 @pytest.fixture(scope="session")
 def alone(built, tmp_path_factory) -> Path:
-    """Return the Python of an environment with torch, numpy and the wheel.
+    """Return the Python of an environment that contains torch, numpy and the wheel.
 
-    Torch itself requires sympy, but runs without it.
+    Torch requires sympy, but can also run without it.
     """
     python = environment(tmp_path_factory.mktemp("alone"), ["torch", "numpy"], without=("sympy", "mpmath", "networkx"))
     (site,) = python.parents[1].rglob("site-packages")
-    # A wheel that contains only Python is installed by unpacking it.
+    # A wheel that contains only Python code can be installed by unpacking it.
     with zipfile.ZipFile(built.path) as archive:
         archive.extractall(site)
     return python
@@ -78,7 +78,7 @@ def test_the_wheel_is_light(built, members):
 
 
 def test_the_wheel_has_every_result_that_a_chapter_opens_and_no_other():
-    """The kernels that ran the pages recorded which results they opened."""
+    """While the kernels ran the pages, they recorded which results they opened."""
     opened: set[str] = set()
     for chapter in execute.chapters():
         files = execute.executed(chapter).metadata[execute.KEY]["files"]
@@ -91,7 +91,7 @@ def test_equal_sources_make_equal_wheels(built, tmp_path):
 
 
 def test_the_site_is_made_anew_when_the_wheel_beside_its_notebooks_changes():
-    """A file that the build doesn't watch may only be in the source distribution."""
+    """If the build doesn't watch a file, that file may only be in the source distribution."""
     folders = [ROOT / name for name in book.SOURCES]
     files = {ROOT / name for name in book.SINGLE}
     outside = {path for path in wheel.sources() if path not in files and not any(map(path.is_relative_to, folders))}
@@ -202,7 +202,7 @@ def test_the_programs_start(alone, module, tmp_path):
 
 @pytest.fixture
 def travelled(members, tmp_path, monkeypatch) -> Path:
-    """Return the results as they are in the wheel."""
+    """Return a folder with the results as they are stored in the wheel."""
     for name, data in members.items():
         if "/_results/" in name:
             (tmp_path / Path(name).name).write_bytes(data)

@@ -1,4 +1,5 @@
-"""Tiny random Llamas as GGUF files, written by gguf's own writer from transformers' model, and their vocabulary."""
+"""Tiny random Llamas and their vocabulary as GGUF files. The models are built by transformers, and the files are
+written by the gguf library."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ NAMES = {
 
 
 def llama(*, tied=True, heads=4, kv_heads=2, dim=64, layers=2, vocab=300, base=5e5, seed=0) -> LlamaForCausalLM:
-    """Return transformers' Llama with random weights. Rows of 64 numbers or more can be quantised in blocks of 32."""
+    """Return a Llama from transformers with random weights. With the default ``dim`` its rows have 64 or 96 numbers, so
+    they can be quantised in blocks of 32."""
     config = LlamaConfig(
         hidden_size=dim,
         intermediate_size=96,
@@ -55,13 +57,13 @@ def llama(*, tied=True, heads=4, kv_heads=2, dim=64, layers=2, vocab=300, base=5
 
 
 def for_llama_cpp(weight: np.ndarray, heads: int) -> np.ndarray:
-    """Return the rows of a query or key projection as llama.cpp's converter stores them, with the two rows of a pair
-    side by side."""
+    """Reorder the rows of a query or key projection as llama.cpp's converter does: the two rows of each pair become
+    neighbours."""
     return weight.reshape(heads, 2, -1, weight.shape[-1]).swapaxes(1, 2).reshape(weight.shape)
 
 
 def stored(model: LlamaForCausalLM) -> dict[str, np.ndarray]:
-    """Return the tensors of a GGUF file, in float32."""
+    """Return the tensors to be stored in a GGUF file, in float32, by name."""
     found = {}
     for name, p in model.named_parameters():
         weight = p.detach().numpy()
@@ -76,7 +78,7 @@ def stored(model: LlamaForCausalLM) -> dict[str, np.ndarray]:
 
 
 def metadata(model: LlamaForCausalLM) -> dict[str, object]:
-    """Return what a GGUF file says about the model, without its tokenizer."""
+    """Return the metadata that a GGUF file contains about the model, without those of its tokenizer."""
     config = model.config
     return {
         "llama.block_count": config.num_hidden_layers,
@@ -93,7 +95,7 @@ def metadata(model: LlamaForCausalLM) -> dict[str, object]:
 
 
 def vocabulary(size: int = 300) -> dict[str, list]:
-    """Return what a tokenizer needs: every byte, 44 merges learned from TEXT, and one special token."""
+    """Return a tokenizer's vocabulary and merges: every byte, 44 merges learned from TEXT, and one special token."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     cut = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(False)])
@@ -126,8 +128,8 @@ def write(
 ) -> Path:
     """Write the model as a GGUF file.
 
-    ``changed`` contains metadata to replace, with "__" for "."; None omits a key. Weights with two axes are stored as
-    ``quantised``, norms as float32. ``tensors`` replaces the model's own tensors.
+    ``changed`` replaces metadata: "__" in a keyword becomes "." in the key, and None removes the key. Weights with two
+    axes are stored in the type ``quantised``, norms in float32. ``tensors`` replaces the model's own tensors.
     """
     import gguf
 

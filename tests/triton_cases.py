@@ -1,8 +1,8 @@
-"""Tests of the Triton kernel, compared with torch's ONNX operator in float64; test_triton_kernel.py runs them in a
-separate process.
+"""Tests of the Triton kernel, which is compared with torch's ONNX operator in float64. test_triton_kernel.py runs them
+in a separate process.
 
-Triton decides on import whether it interprets, so the cases need their own process. On a machine with CUDA, where the
-kernel is compiled, the same cases run as well.
+Triton decides on import whether to interpret kernels or compile them, so the cases need their own process. On a machine
+with CUDA, where the kernel is compiled, the same cases are run.
 """
 
 import ctypes
@@ -52,7 +52,7 @@ def case(batch=2, q_heads=4, k_heads=2, tokens=5, dim=16, rotary_dim=16, dtype=t
 
 
 def exact(x, cos, sin, layout):
-    """Return the result of torch's own operator in float64."""
+    """Return the rotation computed by torch's own operator in float64."""
     batch, _, tokens, dim = x.shape
     cos, sin = (table.double().expand(batch, tokens, -1).cpu() for table in (cos, sin))
     turns = 2 * cos.shape[-1]
@@ -67,7 +67,8 @@ def exact(x, cos, sin, layout):
 
 
 def assert_rotated(got, x, cos, sin, layout):
-    """Check that the error is within one unit in the last place plus float32's error in two products and a sum."""
+    """Check that the error is at most one unit in the last place, plus the float32 rounding error of two products and a
+    sum."""
     assert got.shape == x.shape
     assert got.dtype == x.dtype
     right = exact(x, cos, sin, layout)
@@ -82,13 +83,13 @@ def assert_rotated(got, x, cos, sin, layout):
 
 @pytest.fixture
 def poison(monkeypatch):
-    """Fill new tensors with NaN, so that anything the kernel leaves unwritten is NaN."""
+    """Fill new tensors with NaN, so that every number the kernel fails to write stays NaN."""
     monkeypatch.setattr(torch, "empty_like", lambda x: torch.full_like(x, float("nan")))
 
 
 @pytest.fixture
 def launches(monkeypatch):
-    """Count the launches of the kernel."""
+    """Record the kernel's launches."""
     counted, kernel = [], K.rotary_kernel
 
     class Counting:
@@ -151,7 +152,7 @@ def test_positions_of_their_own_for_each_sequence(layout):
 @pytest.mark.parametrize("programs", [1, 2, 2048])
 @pytest.mark.parametrize("heads", [(5, 3), (3, 11), (16, 1)], ids=str)
 def test_heads_in_any_number_of_shares(heads, programs, layout, launches, monkeypatch):
-    """The number of programs ranges from one for all heads of a token to one for each head."""
+    """Test every way to share the heads: from one program for all heads of a token to one program per head."""
     monkeypatch.setattr(K, "PROGRAMS", programs)
     monkeypatch.setattr(K, "TILE", 32)
     q, k, cos, sin = case(1, *heads, tokens=2)
@@ -162,7 +163,8 @@ def test_heads_in_any_number_of_shares(heads, programs, layout, launches, monkey
     assert shares == min(programs, K.triton.next_power_of_2(most))
 
 
-# (batch, q heads, k heads, tokens, head_dim), and whether there are enough tokens to read each token's table only once
+# (batch, q heads, k heads, tokens, head_dim), and whether there are so many tokens that each token's table is read only
+# once
 @pytest.mark.parametrize("first", ["heads first", "tokens first"])
 @pytest.mark.parametrize(
     "shape, once",
@@ -193,8 +195,8 @@ def test_the_grid_fills_a_large_gpu_and_splits_heads_no_further(shape, once, fir
 
 @pytest.mark.skipif(WHERE != "cpu", reason="of the interpreter")
 def test_no_loop_runs_to_a_tensor(monkeypatch):
-    """Triton 3.6 can't interpret such a loop with NumPy 2.4 or newer, because its tensors are then arrays of one
-    number."""
+    """Triton 3.6 can't interpret a loop whose bound is a tensor if NumPy is 2.4 or newer, because the bound is then an
+    array with one element."""
     from triton.runtime import interpreter
 
     patch = interpreter._patch_lang_tensor
@@ -241,7 +243,8 @@ def test_one_row_stands_for_all_heads():
 
 
 def test_in_place_leaves_the_neighbours_alone():
-    """q and k are parts of one projection, (batch, tokens, heads, dim), together with values that aren't rotated."""
+    """q and k are slices of one projection, (batch, tokens, heads, dim), which also contains values that aren't
+    rotated."""
     projected = random(2, 5, 9, 16)
     kept = projected.clone()
     q, k = projected.transpose(1, 2)[:, 1:5], projected.transpose(1, 2)[:, 5:7]
@@ -281,7 +284,7 @@ def test_nothing_to_rotate(shape, in_place):
 
 @pytest.mark.parametrize("shape, strides", [((1, 3, 1, 4), (0, 2**30, 4, 1)), ((1, 1, 3, 4), (0, 4, 2**30, 1))])
 def test_addresses_beyond_what_32_bits_count(shape, strides):
-    """The rows are 2^30 numbers apart, so the third begins at 2^31. The memory in between is never touched, so the
+    """The rows are 2^30 numbers apart, so the third row begins at 2^31. The memory in between is never touched, so the
     system never allocates it."""
     q = torch.as_strided(torch.empty(2**31 + 4, dtype=torch.bfloat16, device=WHERE), shape, strides)
     q.copy_(random(*shape, dtype=torch.bfloat16))
@@ -291,7 +294,7 @@ def test_addresses_beyond_what_32_bits_count(shape, strides):
 
 
 def before_forbidden_memory(x):
-    """Return a copy of x that ends right before an inaccessible page of memory, so that reading too far crashes."""
+    """Return a copy of x that ends right before an inaccessible memory page, so that reading past the end crashes."""
     size = x.numel() * x.element_size()
     pages = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, pages + mmap.PAGESIZE)
@@ -352,7 +355,7 @@ def test_gradients_where_only_one_is_wanted(in_place):
 
 
 def attend(weights, x, cos, sin, in_place):
-    """A small attention layer: q and k are views of projections, get rotated, and are then used."""
+    """Run a small attention layer in which q and k are views of projections that are rotated and then used."""
     q, k = ((x @ w).view(2, 5, -1, 8).transpose(1, 2) for w in weights)
     q, k = K.rotary(q, k, cos, sin, layout="half", in_place=in_place)
     return (q @ k.mT).softmax(-1).sin().sum()
@@ -389,8 +392,8 @@ def test_only_cos_and_sin_are_kept_for_the_way_back(in_place):
 
 
 def test_in_place_a_square_before_it_is_no_longer_differentiable():
-    """The square keeps its argument, which is then overwritten. torch notices, because the rotation declares what it
-    changes."""
+    """The square saves its argument for the backward pass, and the rotation then overwrites it. torch notices, because
+    the rotation declares which tensors it changes."""
     q, k, cos, sin = case()
     q = 1 * q.requires_grad_()
     squares = q.square()
@@ -475,7 +478,7 @@ def test_what_is_refused_in_place_stays_as_it_was():
 
 @pytest.mark.parametrize("layout", checks.LAYOUTS)
 def test_in_place_on_slices_of_one_projection(layout):
-    """q and k are interleaved in memory, row by row, but have no number in common."""
+    """q and k are interleaved in memory row by row, but don't share any number."""
     both = random(2, 5, 6, 16)
     q, k = both[:, :, :4].transpose(1, 2), both[:, :, 4:].transpose(1, 2)
     expected, cos, sin = both.clone(), *angles(5, 8)
@@ -494,8 +497,8 @@ def test_where_it_runs():
 
 
 def test_the_benchmarks_part_for_cuda_runs(monkeypatch):
-    """Run the benchmark on tiny tensors, interpreted or on CUDA; it compares each form with float64 before timing
-    it."""
+    """Run the benchmark on tiny tensors, either interpreted or on CUDA. It compares each form with float64 before
+    timing it."""
     path = Path(__file__).resolve().parent.parent / "benchmarks" / "rotary.py"
     spec = importlib.util.spec_from_file_location("rotary", path)
     benchmark = importlib.util.module_from_spec(spec)

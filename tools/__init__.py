@@ -1,7 +1,7 @@
-"""The tools that build, serve and pack the book. Run them as `python -m tools.book`."""
+"""Tools that build, serve and pack the book. Run one with `python -m`, as in `python -m tools.book`."""
 
 import sys
 
-# nbformat loads jsonschema, which loads a grammar for internationalized addresses. No notebook needs it, and it costs a
-# second at the start of each process. If it cannot be imported, jsonschema works without it.
+# nbformat loads jsonschema, which loads a grammar for internationalized addresses. No notebook needs this grammar, and
+# loading it takes a second at the start of each process. jsonschema also works when the grammar cannot be imported.
 sys.modules.setdefault("rfc3987_syntax", None)

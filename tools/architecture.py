@@ -1,4 +1,4 @@
-"""Draw the import graph into ARCHITECTURE.md: python -m tools.architecture."""
+"""Update the diagram of the import graph in ARCHITECTURE.md: python -m tools.architecture."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ BEGIN, END = "<!-- drawn from the imports by python -m tools.architecture -->\n"
 
 
 def arrows(code: Path = ROOT / "code") -> networkx.DiGraph:
-    """The parts of the package (its top-level modules and folders), with an arrow from each part to every part that it
-    imports."""
+    """Return the import graph. Its nodes are the package's top-level modules and folders, and there is an edge from
+    each node to every node that it imports."""
     found = networkx.DiGraph()
     for path in sorted((code / "ropebook").rglob("*.py")):
         own = path.relative_to(code / "ropebook").parts[0].removesuffix(".py")
@@ -30,7 +30,8 @@ def arrows(code: Path = ROOT / "code") -> networkx.DiGraph:
 
 
 def drawing(graph: networkx.DiGraph) -> str:
-    """The arrows in Mermaid's syntax, without those that follow from others. Raises ``ValueError`` for a cycle."""
+    """Return the transitive reduction of the graph as a Mermaid diagram. Raises ``ValueError`` if the graph has a
+    cycle."""
     if not networkx.is_directed_acyclic_graph(graph):
         circle = " → ".join(edge[0] for edge in networkx.find_cycle(graph))
         raise ValueError(f"imports must run one way, got the cycle {circle}")
@@ -41,7 +42,7 @@ def drawing(graph: networkx.DiGraph) -> str:
 
 
 def drawn(text: str) -> str:
-    """The page with the current import graph."""
+    """Return the page's text with the current import graph put into it."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return before + BEGIN + drawing(arrows()) + END + after

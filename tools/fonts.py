@@ -1,8 +1,10 @@
-"""The book's fonts: one for text and one for code, each with a second font for the mathematical signs that it lacks.
+"""The book's fonts: one for text and one for code, each complemented by a second font for mathematical signs that it
+lacks.
 
-They are open fonts from npm, reduced to the characters below, which keeps them at about 60 kB. The build fails if a
-page uses any other character. Literata and JetBrains Mono may keep their names when reduced (SIL Open Font License, no
-reserved name). The signs are DejaVu's, under a different name. The licences are in the same folder.
+They are open fonts from npm. Reducing them to the characters below keeps them at about 60 kB, and the build fails if a
+page uses any other character. Literata and JetBrains Mono may keep their names when reduced, because they are under the
+SIL Open Font License without a reserved name. The signs come from DejaVu and are given another name. The licences are
+in the same folder.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ LETTERS = "".join(map(chr, range(32, 127))) + (
     "\u00a0©°±²³µ·¹¼½¾×áäåçèéêëíïñóöøúüčćłŁśšžæßΓΔΘΛΞΠΣΦΨΩαβγδεζηθικλμνξπρστυφχψω–—‘’“”†•…′″ℓ−"
 )
 SIGNS = "√ᵀᴴ→←↑↓↔↦⇐⇒⇔∂∇∈∉∑∏∞≈≠≡≤≥∝⊗⊙⊕⌈⌉⌊⌋⟨⟩‖⋅∘⁰⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₘₙᵣʲ⎡⎤⎢⎥⎣⎦│─└├┌┐┘"
-# These are used until Literata has loaded. Literata is wider: by the mean advance of English text, it is 1.188 times as
-# wide as Times and 1.068 times as wide as Georgia.
+# These system fonts are used until Literata has loaded. Literata is wider: measured by the mean advance in English
+# text, it is 1.188 times as wide as Times and 1.068 times as wide as Georgia.
 SUBSTITUTES = """\
 @font-face { font-family: "Book Georgia"; src: local("Georgia"); size-adjust: 106.8%; }
 @font-face { font-family: "Book Times"; src: local("Times New Roman"), local("Liberation Serif"); size-adjust: 118.8%; }
@@ -41,8 +43,8 @@ FEATURES = ["kern", "liga", "tnum", "lnum"]
 
 @dataclass(frozen=True)
 class Face:
-    """One font: its name in style sheets, and the files it is made from. A character comes from the first file that has
-    it."""
+    """One of the book's fonts: its name in style sheets, and the files it is made from. Each character is taken from
+    the first file that has it."""
 
     name: str
     family: str
@@ -75,8 +77,8 @@ FACES = (
 
 
 def ensure() -> Path:
-    """Make the reduced fonts if necessary, and return their folder. It contains ``fonts.css``, the fonts and their
-    licences."""
+    """Create the reduced fonts if they are missing or outdated, and return their folder. It contains ``fonts.css``, the
+    fonts and their licences."""
     sources = [Path(__file__), *(MODULES / file for face in FACES for file in face.files)]
     made_from = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = FOLDER / ".made-from"
@@ -93,7 +95,7 @@ def ensure() -> Path:
 
 
 def cut(face: Face) -> TTFont:
-    """The font with only its `characters`. Raises ``ValueError`` if its files lack one."""
+    """Return the font reduced to its `characters`. Raises ``ValueError`` if its files lack one of them."""
     options = subset.Options(layout_features=FEATURES, hinting=False, notdef_outline=True, glyph_names=False)
     options.drop_tables += ["FFTM"]
     wanted, parts = set(map(ord, face.characters)), []
@@ -121,10 +123,10 @@ def cut(face: Face) -> TTFont:
 
 
 def style_sheet() -> str:
-    """A style sheet with one ``@font-face`` for each file, and with system fonts scaled to its size.
+    """Return a style sheet with one ``@font-face`` per font, and with system fonts scaled to the size of Literata.
 
-    If a font arrives late, the page keeps the system's font, because swapping it would change the line breaks and move
-    the text that is being read. The next page uses the book's font.
+    If a font arrives late, the page keeps the system font, because a swap would change the line breaks and move the
+    text while it is being read. The next page then uses the book's font.
     """
     return SUBSTITUTES + "".join(
         f'@font-face {{ font-family: "{face.family}"; font-style: {face.style}; font-weight: {face.weight}; '
@@ -134,10 +136,10 @@ def style_sheet() -> str:
 
 
 def from_disk(folder: Path) -> str:
-    """A style sheet that contains the fonts themselves, for pages that are opened from disk.
+    """Return a style sheet that contains the fonts themselves, for pages that are opened from disk.
 
-    From disk, a font's file arrives after the first paint on every page, so no page would ever use it. Fonts in a style
-    sheet arrive in time. The variables replace the families that `theme.css` names otherwise.
+    When a page is opened from disk, font files always arrive after its first paint, so no page would ever use them.
+    Fonts inside a style sheet arrive in time. The variables override the font families that `theme.css` names.
     """
     rules = [
         f'@font-face {{ font-family: "{face.family} on disk"; font-style: {face.style}; font-weight: {face.weight}; '
@@ -158,7 +160,8 @@ def _encoded(path: Path) -> str:
 
 
 class _Texts(HTMLParser):
-    """The text of a page, without formulas, drawings and scripts, which have other fonts."""
+    """Parser that collects the characters in a page's text. Formulas and drawings are left out because they use other
+    fonts, and scripts because they aren't shown."""
 
     SILENT = frozenset({"script", "style", "svg", "template", "title"})
     VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr", "source", "col"})
@@ -183,7 +186,8 @@ class _Texts(HTMLParser):
 
 
 def missing(pages: Iterable[str]) -> set[str]:
-    """The characters in these pages that no font has. White space and invisible characters don't count.
+    """Return the characters in these pages that none of the fonts has. White space and invisible characters don't
+    count.
 
     >>> sorted(missing(["<p>θ and Δ, m − n, x′, ж</p>", "<script>ы</script>"]))
     ['ж']

@@ -1,4 +1,4 @@
-"""Read from the sources what imports what, without running anything. Each text is parsed only once."""
+"""Find the imports in Python sources without running them. Each source is parsed only once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 
 
 def statements(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """The dotted names that are imported anywhere in a tree, each with its statement."""
+    """Yield every import statement in a syntax tree together with each dotted name that it imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
@@ -18,5 +18,5 @@ def statements(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 
 @cache
 def names(text: str) -> frozenset[str]:
-    """The dotted names that are imported anywhere in a Python text."""
+    """Return the dotted names that are imported anywhere in this Python source."""
     return frozenset(name for _, name in statements(ast.parse(text)))

@@ -1,7 +1,8 @@
-"""Write the heavy results that notebooks read in a smaller form, for the wheel: python -m tools.lighter.
+"""Write smaller versions of large results that notebooks read, for the wheel: python -m tools.lighter.
 
-The repository has the trained weights as they are. The wheel has rounded weights, and `ropebook.lab.model.pretrained`
-reads both. For the models with T5's biases the wheel has only the table of biases, because the pages read nothing else.
+The repository contains the trained weights unchanged, the wheel contains rounded ones, and
+`ropebook.lab.model.pretrained` reads both. For the models with T5's biases, the wheel contains only the table of
+biases, because the pages read nothing else.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ FOLDER = TRIALS / "light"
 
 
 def in_int8(weights: bytes) -> bytes:
-    """Trained weights with their matrices in one byte per entry."""
+    """Return trained weights with their matrices stored in one byte per entry."""
     return save(rounded(load(weights)))
 
 
 def buckets_alone(weights: bytes) -> bytes:
-    """Only T5's table from the weights of a trained model."""
+    """Return only the table of T5's biases from the weights of a trained model."""
     return save({"buckets": load(weights)["buckets"]})
 
 

@@ -1,9 +1,11 @@
-"""Write requirements.lock, from which tests and builds install exact files: python -m tools.lock [a wheel of torch …].
+"""Write requirements.lock, which pins the exact files that tests and builds install: python -m tools.lock [a wheel of
+torch …].
 
-The script asks uv (which has to be on the path) for the versions in constraints.txt and for the hashes of all their
-files. PyTorch publishes several builds of each version, and the one for Linux in the index needs CUDA. Tests and builds
-don't need CUDA, so packages that only that build asks for are left out. The hashes of the wheels given as arguments,
-such as the CPU build's, are added to those of the index. Added hashes are kept until the version changes.
+The script asks uv, which has to be on the path, to resolve the versions in constraints.txt and to list the hashes of
+all their files. PyTorch publishes several builds of each version, and the Linux build in the index needs CUDA. Tests
+and builds don't, so packages that only the CUDA build requires are left out. The script takes wheels of other builds,
+such as the CPU build, as arguments and adds their hashes to those from the index. Added hashes are kept until the
+version changes.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ HEAD = """\
 
 
 def entries(text: str) -> dict[str, tuple[str, list[str]]]:
-    """The packages of a lock: for each name the requirement, and the hashes of the files that are allowed.
+    """Parse a lock file. Returns, for each package name, its requirement and the hashes of the files that are allowed.
 
     >>> entries("a==1 ; python_version > '3' \\\\\\n    --hash=sha256:0f \\\\\\n    --hash=sha256:1e\\n")
     {'a': ("a==1 ; python_version > '3'", ['0f', '1e'])}
@@ -41,8 +43,8 @@ def entries(text: str) -> dict[str, tuple[str, list[str]]]:
 
 
 def joined(new: str, old: str = "", added: tuple[str, ...] = ()) -> str:
-    """The new lock without CUDA. It includes added hashes of torch, and those that the old lock had for the same
-    version."""
+    """Return the new lock without the CUDA packages. For torch, it includes the added hashes, and the hashes that the
+    old lock had for the same version."""
     found = {name: entry for name, entry in entries(new).items() if not CUDA.match(name)}
     asked, hashes = found["torch"]
     before = entries(old).get("torch", ("", []))

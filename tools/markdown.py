@@ -1,6 +1,7 @@
-"""Write a page as Markdown that any notebook shows. Sphinx has already read the page and resolved its references.
+"""Convert a page to Markdown that every notebook program can show. Sphinx has already read the page and resolved its
+references.
 
-An unknown node is an error, because nothing may get lost, and nothing raw may reach a student.
+Unknown nodes raise an error. This ensures that no content is lost, and that students never see raw markup.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 from sphinx.locale import admonitionlabels
 
-# Markdown would read all of this as markup: some characters anywhere, others only at the start of a line, a number with
-# a dot or bracket at the start of a line, and a character reference.
+# Markdown would interpret all of these as markup: some characters anywhere, other characters only at the start of a
+# line, a number followed by a dot or bracket at the start of a line, and character references.
 SPECIAL = re.compile(r"[\\`*_\[\]<$~]|^[ \t]*(?:[#+=>-]|\d{1,9}[.)](?=\s|$))|&(?=#?\w+;)", re.MULTILINE)
 TITLES = MarkdownIt("commonmark").use(dollarmath_plugin)
 TITLES.add_render_rule("math_inline", lambda self, tokens, i, *_: f"${html.escape(tokens[i].content, quote=False)}$")
@@ -30,21 +31,21 @@ ALIGNED = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 
 
 class NotebookError(SphinxError):
-    """Something on a page that a notebook cannot show. The message names the page and the line."""
+    """A page contains something that a notebook cannot show. The message names the page and the line."""
 
     category = "Notebook error"
 
 
 class Writer:
-    """Writes the cells of one page.
+    """Converts one page to notebook cells.
 
     Args:
-        env: Sphinx's environment, with its data on all pages.
-        docname: the page.
-        code_cells: returns the code cells up to an index; called with the index, and with the cell's text if the page
-            shows it.
-        has_notebook: whether a page has a notebook, so that links can lead to it.
-        citations: the bibliography's entries, by the names that references use.
+        env: Sphinx's environment, with data on all pages.
+        docname: the name of the page.
+        code_cells: function that returns the remaining code cells up to an index. It is called with the index, and with
+            the cell's source if the page shows it (otherwise None).
+        has_notebook: function that says whether a page has a notebook that links can lead to.
+        citations: the entries of the bibliography, keyed by the names that references use.
     """
 
     def __init__(
@@ -62,13 +63,14 @@ class Writer:
         self.notes: list[str] = []
         self.cited: dict[str, nodes.citation] = {}
         self.headings: dict[str, str] = {}  # a section's names -> its title
-        # In a list or a quotation, Jupyter takes the mark of each line to be part of the formula.
+        # In a list or a quotation, Jupyter would take the mark before each line to be part of the formula, so formulas
+        # there are written on a single line.
         self.in_one_line = False
         self.in_table = False
-        self.depth = 0  # depth of the present section
+        self.depth = 0  # depth of the current section
 
     def page(self, doctree: nodes.document) -> list[NotebookNode]:
-        """All cells of the page. Raises NotebookError."""
+        """Return all cells of the page. Raises NotebookError."""
         for section in doctree.findall(nodes.section):
             self.headings.update(dict.fromkeys(section["ids"], section[0].astext()))
         for node in doctree.children:
@@ -142,7 +144,7 @@ class Writer:
 
     def formula(self, latex: str) -> str:
         latex = " ".join(latex.split())
-        if self.in_table:  # Jupyter extracts formulas before it parses the table, so a bar's backslash would stay
+        if self.in_table:  # Jupyter extracts formulas before parsing tables, so a bar's backslash would remain
             latex = latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
         return f"${latex.strip()}$"
 
@@ -173,8 +175,8 @@ class Writer:
         return "\n\n".join(filter(None, map(self.block, children)))
 
     def within(self, children: list[nodes.Node], mark: str) -> str:
-        """Blocks in a list or a quotation. The first line gets `mark`, and the others either the same mark or as many
-        spaces."""
+        """Convert blocks inside a list or a quotation. The first line is prefixed with `mark`, and the other lines with
+        the same mark in a quotation or with as many spaces in a list."""
         return mark + self.indented(self.quoted(children), mark if mark == "> " else " " * len(mark))
 
     def quoted(self, children: list[nodes.Node]) -> str:
@@ -185,7 +187,7 @@ class Writer:
 
     @staticmethod
     def indented(text: str, mark: str) -> str:
-        """Put `mark` before every line except the first. An empty line gets no spaces."""
+        """Put `mark` before every line except the first. Empty lines get no trailing spaces."""
         return re.sub(r"\n(.?)", lambda found: f"\n{mark if found[1] else mark.rstrip()}{found[1]}", text)
 
     def block(self, node: nodes.Node) -> str:
@@ -203,8 +205,8 @@ class Writer:
                 self.cells += self.code_cells(node["cell_index"], shown[0].astext() if shown else None)
                 return ""
             case nodes.container() if "front" in node["classes"]:
-                return ""  # a notebook has nothing to drag
-            case nodes.container() | nodes.compound():  # the latter contains the list of a chapter's depth pages
+                return ""  # in a notebook there is nothing to drag
+            case nodes.container() | nodes.compound():  # a compound contains the list of a chapter's depth pages
                 return self.blocks(node.children)
             case nodes.paragraph():
                 return self.line(node)
@@ -231,26 +233,25 @@ class Writer:
             case nodes.image():
                 return self.inline(node)
             case nodes.raw() if node["format"] == "html":
-                return "" if "<script" in node.astext() else node.astext()  # the theme's scripts run in no notebook
+                return "" if "<script" in node.astext() else node.astext()  # the theme's scripts don't run in notebooks
             case nodes.transition():
                 return "" if "footnotes" in node["classes"] else "---"
             case nodes.footnote():
                 self.notes.append(self.within(node.children[1:], f"{node[0].astext()}. "))
                 return ""
             case nodes.citation():
-                # The children are labels and texts. The entry gets both again each time its page is resolved. The last
-                # text was made for notebooks; one made for the site has shortened addresses.
+                # The children are labels and texts. Each time the page is resolved, the entry gets another copy of
+                # both. The last text was made for notebooks; one made for the site would have shortened addresses.
                 return self.within(node.children[-1:], "- ")
             case nodes.target() | nodes.comment():
                 return ""
         self.fail(node)
 
     def display(self, node: nodes.math_block) -> str:
-        """A displayed formula. Jupyter takes a blank line as the end of a formula, so none may remain."""
+        """Convert a displayed formula. Blank lines are removed, because Jupyter would end the formula there."""
         rows = [re.sub(r"(?<!\\)((?:\\\\)*)%.*", r"\1", row).strip() for row in node.astext().split("\n")]
         if node.get("number"):
-            # A tag belongs to the whole formula. Environments that number their own rows are not allowed in a tagged
-            # formula.
+            # A tag belongs to a whole formula, which then must not contain environments that number their own rows.
             rows = [re.sub(r"\\(begin|end)\{(align|gather)\*?\}", r"\\\1{\2ed}", row) for row in rows]
             rows = [re.sub(r"\\(begin|end)\{equation\*?\}", "", row).strip() for row in rows]
             numbers = self.env.toc_fignumbers.get(self.docname, {}).get("displaymath", {})

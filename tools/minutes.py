@@ -1,7 +1,7 @@
-"""How long it takes to read each of the built pages.
+"""Estimate how many minutes it takes to read each of the built pages.
 
-A page's minutes are counted in its finished HTML: 200 words per minute, 20 seconds for a displayed formula, 40 seconds
-for a figure, and 15 seconds for a visible cell of code. Folded parts, exercises and the frame of the page don't count.
+The estimate is based on the finished HTML: 200 words per minute, 20 seconds per displayed formula, 40 seconds per
+figure, and 15 seconds per visible code cell. Folded text, exercises and the frame of the page don't count.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ SILENT = frozenset({"script", "style", "template", "pre"})
 
 
 class _Reader(HTMLParser):
-    """Counts what a reader reads. Each open tag has a mark: with 0 everything counts; with 1 its words don't count;
-    with 2 it is folded, and only figures and formulas count; with 3 nothing counts."""
+    """Parser that counts the words, formulas, figures and code cells that a reader reads. Each open tag has a mark from
+    0 to 3. With mark 0, everything inside the tag counts. With 1, words don't count. With 2, the tag is folded, and
+    only figures and formulas count. With 3, nothing counts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +47,7 @@ class _Reader(HTMLParser):
         self.looks.append(look)
 
     def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        pass  # such tags are only in drawings and formulas
+        pass  # such tags occur only in drawings and formulas
 
     def _mark(self, tag: str, look: set[str], name: str | None) -> int:
         if tag == "nav" or (tag == "section" and name == "exercises"):
@@ -68,7 +69,7 @@ class _Reader(HTMLParser):
 
 
 def of(page: str) -> float:
-    """The minutes that it takes to read a page, given its HTML or an article.
+    """Return the minutes that it takes to read a page, given its whole HTML or just its article.
 
     >>> of("<article><p>" + "word " * 100 + "</p><div class='math'>x</div></article>")
     0.8333333333333333
@@ -82,7 +83,7 @@ def of(page: str) -> float:
 
 
 def place(*names: str) -> str:
-    """The place where the minutes of these pages, all together, are to be filled in.
+    """Return a placeholder for the total minutes of these pages.
 
     >>> place("intro", "attention")
     '<span class="minutes" data-of="intro attention">…</span>'
@@ -91,7 +92,7 @@ def place(*names: str) -> str:
 
 
 def filled(page: str, minutes: Callable[[str], int]) -> str:
-    """The page with its places filled in.
+    """Return the page with its placeholders filled in.
 
     >>> filled(place("a", "b") + " min", {"a": 2, "b": 3}.get)
     '<span class="minutes" data-of="a b">5</span> min'
@@ -100,7 +101,7 @@ def filled(page: str, minutes: Callable[[str], int]) -> str:
 
 
 def fill(folder: Path) -> None:
-    """Fill in the places of every page in the folder."""
+    """Fill in the placeholders of every page in the folder."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))}
     known = {path.stem: max(1, round(of(text))) for path, text in texts.items()}
     for path, text in texts.items():

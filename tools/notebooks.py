@@ -1,6 +1,6 @@
-"""The chapters as notebooks: with outputs for download, and without outputs as copies to work on in JupyterLab.
+"""Write the chapters as notebooks: with outputs for download, or without outputs as copies to work on in JupyterLab.
 
-There are two builders for Sphinx. They take the prose from the page after its references are resolved
+This module has two Sphinx builders. They take the prose from the page after its references have been resolved
 (`tools.markdown`), and the code cells from the chapter itself.
 """
 
@@ -24,7 +24,7 @@ from tools.markdown import NotebookError, Writer
 from tools.paths import write_whole
 from tools.pictures import as_images
 
-WRITTEN = ".written.json"  # in the folder of copies: file name -> hash of what was written there
+WRITTEN = ".written.json"  # in the folder of copies: file name -> hash of the text that was written there
 CODE_HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 OUTPUT_HIDDEN = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
 STATE = "application/vnd.jupyter.widget-state+json"
@@ -32,8 +32,8 @@ OURS = "application/vnd.ropebook"  # output formats that only the site reads
 
 
 class NotebookBuilder(Builder):
-    """Write every chapter with its outputs as a notebook that runs on its own. If one chapter fails, nothing is
-    written."""
+    """Builder that writes every chapter, with its outputs, as a notebook that runs on its own. If one chapter fails,
+    nothing is written."""
 
     name, format = "notebooks", "ipynb"
 
@@ -41,8 +41,8 @@ class NotebookBuilder(Builder):
         return sorted(docname for docname in self.env.found_docs if self.has_notebook(docname))
 
     def has_notebook(self, docname: str) -> bool:
-        """Whether a page is a chapter and so has a notebook: a numbered page with code, or a page with code before
-        those."""
+        """Return whether a page has a notebook. It does if it has code and is either numbered or a chapter before the
+        reference part."""
         is_chapter = self.env.toc_secnumbers.get(docname) or Path(self.env.doc2path(docname)) in execute.chapters()
         return "kernelspec" in self.env.metadata[docname] and bool(is_chapter)
 
@@ -73,12 +73,12 @@ class NotebookBuilder(Builder):
             write_whole(Path(self.outdir) / f"{name}.ipynb", text)
 
     def notebook(self, docname: str, doctree: nodes.document) -> NotebookNode:
-        """A chapter's notebook. Raises NotebookError."""
+        """Return the notebook of a chapter. Raises NotebookError."""
         chapter = self.chapter(docname)
         waiting = {index: cell for index, cell in enumerate(chapter.cells) if cell.cell_type == "code"}
 
         def code_cells(index: int, shown: str | None) -> list[NotebookNode]:
-            """The code cell with that index, preceded by cells that the page does not show at all."""
+            """Return the code cell with that index, preceded by any cells that the page does not show at all."""
             cell = waiting.get(index)
             if cell is None or shown not in (None, cell.source.rstrip("\n")):
                 raise NotebookError(f"{docname}: its cell {index} is another one than on the page: {shown}")
@@ -93,28 +93,29 @@ class NotebookBuilder(Builder):
                 raise NotebookError(f"{docname}, code cell {number}: {error}") from error
         cells = self.first_cells(docname) + cells
         for i, cell in enumerate(cells):
-            cell.id = f"cell-{i}"  # the ids that nbformat makes are random
+            cell.id = f"cell-{i}"  # nbformat's own ids would be random
         title = self.env.titles[docname].astext()
         notebook = new_notebook(cells=cells, metadata={**_metadata(chapter.metadata), "title": title})
         notebook.nbformat_minor = 5
         return notebook
 
     def chapter(self, docname: str) -> NotebookNode:
-        """The chapter with its outputs."""
+        """Return the chapter with its outputs."""
         return execute.executed(Path(self.env.doc2path(docname)))
 
     def first_cells(self, docname: str) -> list[NotebookNode]:
-        """The cells that say what the notebook is and make `ropebook` importable."""
+        """Return the cells that introduce the notebook and make `ropebook` importable."""
         return first_cells(self.env.titles[docname].astext())
 
     def finish_cell(self, cell: NotebookNode) -> None:
-        """Fold what the page hides, turn drawings into images, and leave out what only the site needs."""
+        """Fold code and outputs that the page hides, convert drawings to images, and remove outputs that only the site
+        needs."""
         tags = cell.metadata.get("tags", [])
         metadata = {"tags": tags} if tags else {}
         folds = {}
         if CODE_HIDDEN & set(tags):
             folds["source_hidden"] = True
-            metadata["cellView"] = "form"  # the same for Colab
+            metadata["cellView"] = "form"  # Colab's way to fold a cell
         if OUTPUT_HIDDEN & set(tags):
             folds["outputs_hidden"] = True
         if folds:
@@ -128,7 +129,7 @@ class NotebookBuilder(Builder):
 
 
 class LabBuilder(NotebookBuilder):
-    """Write copies of the chapters without outputs, executing nothing."""
+    """Builder that writes copies of the chapters without outputs. It executes nothing."""
 
     name = "lab"
 
@@ -143,9 +144,10 @@ class LabBuilder(NotebookBuilder):
 
 
 def write_beside(app: Sphinx, out: Path) -> None:
-    """Write the notebooks into `out` at the end of another build, from the pages that this build has read."""
+    """Write the notebooks into `out` at the end of another build, using the pages that the other build has already
+    read."""
     other = app.builder
-    app.builder = builder = NotebookBuilder(app, app.env)  # references are resolved relative to this builder
+    app.builder = builder = NotebookBuilder(app, app.env)  # references are resolved for this builder
     try:
         builder.outdir = out
         builder.prepare_writing(set())
@@ -157,10 +159,10 @@ def write_beside(app: Sphinx, out: Path) -> None:
 
 
 def put_copies(texts: dict[str, str], out: Path) -> list[Path]:
-    """Write the copies, by chapter, and return the paths of those that have the book's current text.
+    """Write a copy of each chapter, and return the paths of the copies that have the book's current text.
 
-    A copy that the reader has changed is left alone. If the chapter has changed too, the new copy is written next to it
-    as `<chapter>-2.ipynb`, and a printed line says so.
+    A copy that the reader has changed is left alone. If the chapter has changed as well, its new copy is written next
+    to the old one as `<chapter>-2.ipynb`, and a message is printed.
     """
     record_path = out / WRITTEN
     record = json.loads(record_path.read_text()) if record_path.exists() else {}
@@ -172,15 +174,15 @@ def put_copies(texts: dict[str, str], out: Path) -> list[Path]:
 
 
 def _put(name: str, text: str, out: Path, record: dict[str, str]) -> Path:
-    """Write a copy to the first path at which none of the reader's work would be lost. If the reader already has this
-    text, nothing is written."""
+    """Write a copy to the first path where it doesn't overwrite the reader's work. If the reader already has this text,
+    write nothing."""
     number, path = 1, out / f"{name}.ipynb"
     while path.exists():
         written, now = record.get(path.name), _hash(path.read_text(encoding="utf-8"))
         if _hash(text) in (written, now):
-            return path  # the reader has this text, with or without changes
+            return path  # the reader already has this text, with or without changes
         if written == now:
-            break  # an older text that nobody touched
+            break  # an older text that the reader has not changed
         number += 1
         path = out / f"{name}-{number}.ipynb"
     if number > 1:
@@ -195,7 +197,7 @@ def _metadata(metadata: NotebookNode) -> NotebookNode:
     kept["language_info"] = metadata.get("language_info", {"name": "python"})
     widgets = metadata.get("widgets", {}).get(STATE)
     if widgets is not None:
-        # Without the key `state` GitHub refuses to show the notebook at all.
+        # Without the key `state`, GitHub refuses to show the notebook at all.
         state = widgets if "state" in widgets else {"version_major": 2, "version_minor": 0, "state": widgets}
         kept["widgets"] = {STATE: state}
     return from_dict(kept)
@@ -206,8 +208,8 @@ def _hash(text: str) -> str:
 
 
 def _outputs(app: Sphinx, config: Config) -> None:
-    """Register all outputs with MyST-NB. It warns about every output that it doesn't know how to show in a builder, but
-    here they are all copied."""
+    """Register all output formats with MyST-NB, which would otherwise warn about every format that it can't show in
+    these builders. Here all outputs are simply copied."""
     shown = [(builder.name, kind, k) for builder in BUILDERS for k, kind in enumerate(("text/html", "text/plain"))]
     config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, *shown]
 

@@ -1,7 +1,8 @@
-"""Start kernels at once, as forks of one process that has already loaded the large libraries.
+"""Start kernels without delay, as forks of a process that has already loaded the large libraries.
 
-Of the four seconds that a short page takes, three go into starting Python and loading torch, matplotlib and sympy. One
-process loads these once, but nothing from the book, and each page's kernel is a fork of that process.
+Executing a short page would take four seconds, three of them for starting Python and loading torch, matplotlib and
+sympy. So one process loads these libraries once, but nothing from the book, and each page's kernel is a fork of that
+process.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
 FORKS = sys.platform == "linux"
-"""On other systems, a process cannot be forked safely once its libraries have started threads."""
+"""Whether kernels are forked. On systems other than Linux, a process can't be forked safely once its libraries have
+started threads."""
 
 
 class Kernels(AsyncKernelManager):
-    """Start kernels by forking where that is safe, and in the usual way elsewhere."""
+    """Kernel manager that starts kernels by forking where that is safe, and in the usual way elsewhere."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)
@@ -33,7 +35,7 @@ class Kernels(AsyncKernelManager):
 
 
 class _Forked(LocalProvisioner):
-    """Provides Jupyter with the process of its kernel."""
+    """Provisioner that gives Jupyter a forked process for its kernel."""
 
     async def launch_kernel(self, cmd: list[str], **options: object) -> dict:
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
@@ -43,7 +45,8 @@ class _Forked(LocalProvisioner):
 
 
 class _Process:
-    """The process of a kernel, which is not our child, with the interface that Jupyter needs."""
+    """A kernel's process, with the interface that Jupyter expects. Unlike a `Popen` object, it is not a child of this
+    process."""
 
     stdin = stdout = stderr = None
 
@@ -83,28 +86,28 @@ def fork(environment: dict[str, str], arguments: list[str], folder: str) -> int:
 
 @cache
 def process(environment: tuple[tuple[str, str], ...]) -> subprocess.Popen:
-    """The process that forks kernels, all with this environment. It ends when our process does."""
+    """Start the process that forks kernels, all with this environment. It ends when this process does."""
     return subprocess.Popen(
         [sys.executable, __file__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env=dict(environment),
-        start_new_session=True,  # Ctrl-C is only for our process
+        start_new_session=True,  # Ctrl-C should reach only this process
     )
 
 
 def _serve() -> None:
-    """Fork a kernel for each line of input, and answer with its process id."""
-    sys.path.pop(0)  # this file's folder, whose modules chapters must not import
+    """Fork a kernel for each line of input, and print its process id."""
+    sys.path.pop(0)  # this file's folder; chapters must not import its modules
     import anywidget  # noqa: F401
     import matplotlib.pyplot  # noqa: F401
     import sympy  # noqa: F401
     import torch  # noqa: F401
     from ipykernel import kernelapp
 
-    sys.modules.pop("__mp_main__", None)  # so that pages don't depend on this file
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for finished kernels
+    sys.modules.pop("__mp_main__", None)  # otherwise every page would depend on this file
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for finished kernels
     for line in sys.stdin:
         arguments, folder = json.loads(line)
         pid = os.fork()
@@ -115,7 +118,7 @@ def _serve() -> None:
             nowhere = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(nowhere, stream)
-            # A kernel ends when the process that forked it does.
+            # A kernel ends when the process that forked it ends.
             kernelapp.launch_new_instance([*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"])
             os._exit(0)
         print(pid, flush=True)

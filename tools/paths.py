@@ -1,4 +1,4 @@
-"""Where things are, relative to the repository's root, and a function that writes files atomically."""
+"""Paths of the repository's folders and pages, and a function that writes files atomically."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NOTEBOOKS = BUILD / "notebooks"
 
 
 def pages(reference: bool = True) -> list[Path]:
-    """Every page of the book in the order of `_toc.yml`, with depth pages after their chapter. With ``reference=False``
-    the reference part is left out."""
+    """Return all pages of the book in the order of `_toc.yml`, with depth pages after their chapter. With
+    ``reference=False``, the reference part is left out."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     names = [toc["root"]]
     for part in toc.get("parts", []):
@@ -29,10 +29,11 @@ def pages(reference: bool = True) -> list[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write `text` to `path` so that any reader of the file sees either the old text or the new one, never a part."""
+    """Write `text` to `path` atomically: other processes see either the old content or the new one, never a part of
+    it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
-    os.chmod(temporary, 0o644)  # a temporary file is private, but built files are for everyone
+    os.chmod(temporary, 0o644)  # temporary files are private, but built files are for everyone
     os.replace(temporary, path)

@@ -1,8 +1,8 @@
-"""The core pages as one PDF, with their still figures: python -m tools.pdf [https://…/book].
+"""Print the core pages and the references as one PDF, with still figures: python -m tools.pdf [https://…/book].
 
-The built pages become one document, so that links between them work on paper too. Chromium prints it, and makes the
-outline from the headings. Links to pages that are not in the PDF need the site's address. Without an address they are
-plain text.
+The built pages are joined into one document, so links between them work in the PDF as well. Chromium prints the
+document and makes an outline from its headings. Links to pages that are not in the PDF need the site's address; without
+it, they become plain text.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from tools.publish import AddressError, checked
 
 FOLDER = BUILD / "pdf"
 NAME = "rope-turn-by-turn.pdf"
+REFERENCES = "references"
 ARTICLE = re.compile(r'<article class="bd-article">(.*)</article>', re.DOTALL)
-# Remove a page's data for scripts, and the texts that its seals open.
+# Remove scripts and their data, and the hidden texts that seals open.
 UNPRINTED = re.compile(r'<script\b.*?</script>|<div class="seal-text".*?</div>(?=</div>)', re.DOTALL)
 POINTS = re.compile(r'(\s(?:id|for|headers|popovertarget|aria-(?:labelledby|describedby|controls))=")([^"]+)"')
 LINK = re.compile(r'(\s(?:xlink:)?href=")([^"]*)"')
@@ -37,21 +38,26 @@ STYLE = """
 @page { size: A4; margin: 18mm 18mm 20mm; }
 html { font-size: 15px; }
 body { max-width: none; background: white; }
-.chapter-line, .headerlink, .seal { display: none !important; }
+/* Readers of the whole document need no links from page to page. */
+.chapter-line, .headerlink, .seal, .way:not(.way-whole) { display: none !important; }
 .printed { break-before: page; }
-.cover { height: 235mm; display: flex; flex-direction: column; justify-content: center; text-align: center; }
-.cover h1 { font-size: 2.8rem; margin: 0; }
-.printed-contents { break-before: page; }
-.printed-contents ul { list-style: none; padding-left: 1.2rem; margin: 0.1rem 0 0.5rem; }
-.printed-contents > ul { padding: 0; }
+.printed h1, .printed h1:has(+ .chapter-line) { margin: 0 0 1.1rem; font-size: 24pt; }
+.printed h2 { margin-top: 2.2rem; }
+.printed .eqno { font-family: inherit; font-size: inherit; }
+.cover { height: 235mm; display: flex; flex-direction: column; justify-content: center; align-items: center; }
+.cover img { height: 4.5rem; margin-bottom: 1.5rem; }
+.cover h1 { font-size: 2.8rem; margin: 0 0 0.6rem; }
+.printed-contents { break-before: page; font-size: 9pt; line-height: 1.35; }
+.printed-contents ul { list-style: none; padding-left: 1rem; margin: 0.1rem 0 0; }
+.printed-contents > ul { columns: 2; column-gap: 2.2rem; padding: 0; }
+.printed-contents > ul > li { break-inside: avoid; margin-bottom: 0.9rem; }
 .printed-contents > ul > li > a { font-weight: 600; }
-.printed-contents a { display: flex; justify-content: space-between; text-decoration: none; color: inherit; }
+.printed-contents a { display: flex; justify-content: space-between; gap: 1rem; text-decoration: none; color: inherit; }
 .bd-article div.math { overflow: visible !important; }
 .bd-article a { color: inherit; }
 .bd-article a:not([href]) { text-decoration: none; }
-.bd-article :is(p, ul, ol, dl, blockquote, section) { max-width: none; }
 """
-# Make equations and tables smaller if they are wider than the paper.
+# Shrink equations and tables that are wider than the paper.
 FIT = """() => {
   for (const one of document.querySelectorAll(".katex-display, table")) {
     const room = one.parentElement.getBoundingClientRect().width - (one.matches("table") ? 0 : 48);
@@ -68,14 +74,15 @@ FIT = """() => {
 
 
 def core() -> list[str]:
-    """The first page and the chapters without depth pages, as names in the folder of pages."""
+    """Return the names of the first page and of the chapters, without depth pages."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     chapters = [page["file"] for part in toc["parts"] if part.get("numbered") for page in part["chapters"]]
     return [PurePosixPath(name).name for name in [toc["root"], *chapters]]
 
 
 def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
-    """A page's article as a part of the document. Names that are unique in a page become unique in the whole document.
+    """Return a page's article as a part of the document. Its ids, which are unique within the page, are made unique
+    within the document.
 
     Raises:
         ValueError: the page has no article.
@@ -99,12 +106,12 @@ def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
     article = LINK.sub(follow, article)
     article = POINTS.sub(lambda one: f'{one[1]}{" ".join(f"{name}--{id_}" for id_ in one[2].split())}"', article)
     article = URL.sub(lambda one: f"url({one[1]}#{name}--", article)
-    article = article.replace('src="../', 'src="../html/')
+    article = article.replace('src="../', 'src="../html/').replace(' loading="lazy"', "")
     return f'<article class="bd-article printed" id="{name}">{article}</article>'
 
 
 def contents(parts: Sequence[str], pages: Sequence[int] = ()) -> str:
-    """Links to the chapters and their sections, with page numbers if these are known."""
+    """Return a table of contents: links to the chapters and their sections, with page numbers if these are known."""
     rows, numbers = [], iter(pages)
 
     def link(id_: str, words: str) -> str:
@@ -123,7 +130,7 @@ def _words(heading: str) -> str:
 
 
 def headings(data: bytes) -> list[int]:
-    """The page numbers in a PDF's outline, as Chromium writes it, for its first two levels."""
+    """Return the page numbers of the first two levels in the outline of a PDF written by Chromium."""
     entries = dict(re.findall(rb"\n(\d+) 0 obj\n<<(/Title .*?)>>\nendobj", data, re.DOTALL))
     pages = {number: k for k, number in enumerate(re.findall(rb"\n(\d+) 0 obj\n<</Type /Page\n", data), start=1)}
     found: list[int] = []
@@ -143,21 +150,22 @@ def headings(data: bytes) -> list[int]:
 
 
 def document(html: Path, names: Sequence[str], address: str = "", pages: Sequence[int] = ()) -> str:
-    """The pages as one document, for a file in a folder beside `html`. ``pages`` are the page numbers for its table of
-    contents."""
+    """Return the pages as one HTML document, to be written to a file in a folder beside `html`. ``pages`` are the page
+    numbers for its table of contents."""
     parts = [part(name, (html / "book" / f"{name}.html").read_text(encoding="utf-8"), names, address) for name in names]
     title = escape(book_title())
     where = f"<p>{escape(address)}</p>" if address else ""
     return (
         f'<!DOCTYPE html>\n<html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">'
         f'<title>{title}</title><link rel="stylesheet" href="../html/_static/book.css"><style>{STYLE}</style></head>'
-        f'<body><main class="bd-main"><div class="cover"><h1>{title}</h1><p>The core pages; figures as they open.</p>'
+        f'<body><main class="bd-main"><div class="cover"><img src="../html/_static/logo.svg" alt=""><h1>{title}</h1>'
+        "<p>The core pages; figures as they open.</p>"
         f"{where}</div>{contents(parts, pages)}{''.join(parts)}</main></body></html>"
     )
 
 
 def printed(page: Path, target: Path) -> Path:
-    """Print a page with an outline and numbered pages, and return `target`.
+    """Print an HTML file to a PDF with an outline and numbered pages, and return `target`.
 
     Raises:
         RuntimeError: there is no browser, or it failed.
@@ -166,12 +174,12 @@ def printed(page: Path, target: Path) -> Path:
     if path is None:
         raise RuntimeError(browser.HELP)
     footer = (
-        '<div style="width:100%;font:8px serif;text-align:center;color:#555"><span class="pageNumber"></span></div>'
+        '<div style="width:100%;font:12px serif;text-align:center;color:#555"><span class="pageNumber"></span></div>'
     )
     try:
         with sync_playwright() as playwright:
             chromium = playwright.chromium.launch(executable_path=path, args=browser.ARGUMENTS)
-            tab = chromium.new_page(viewport={"width": 658, "height": 1000})  # the width of A4 between the margins
+            tab = chromium.new_page(viewport={"width": 658, "height": 1000})  # the width of A4 without the margins
             tab.set_default_timeout(300_000)
             tab.emulate_media(media="print", color_scheme="light", reduced_motion="reduce")
             tab.goto(page.as_uri(), wait_until="load")
@@ -194,10 +202,10 @@ def printed(page: Path, target: Path) -> Path:
 
 
 def write(html: Path, folder: Path, names: Sequence[str], address: str = "") -> Path:
-    """Print these pages of the site in `html` into `folder`, which must lie beside it. Returns the PDF.
+    """Print these pages of the site in `html` into `folder`, which must be beside it. Returns the path of the PDF.
 
-    It is printed twice, because only the first print shows on which pages the sections are. The outline begins with the
-    cover and the contents.
+    The document is printed twice: only the first print shows which pages the sections are on, so only the second can
+    list page numbers. The first two outline entries, for the cover and the contents, are skipped.
     """
     page, target = folder / "pages.html", folder / NAME
     write_whole(page, document(html, names, address))
@@ -209,7 +217,7 @@ def write(html: Path, folder: Path, names: Sequence[str], address: str = "") -> 
 def main(address: str = "") -> int:
     try:
         address = checked(address)
-        target = write(book.html(), FOLDER, core(), address)
+        target = write(book.html(), FOLDER, [*core(), REFERENCES], address)
     except (AddressError, book.BuildError, RuntimeError) as error:
         print(f"\n{error}", file=sys.stderr)
         return 1

@@ -1,7 +1,7 @@
-"""Turn inline drawings into images, which a notebook shows before it has run.
+"""Convert inline drawings to images, which a notebook shows even before it has been run.
 
-Jupyter does not trust a notebook from elsewhere: it removes the `<svg>` elements from HTML outputs and leaves only
-their text. It does show an `<img>` with the same drawing.
+Jupyter does not trust notebooks from elsewhere: it removes `<svg>` elements from HTML outputs and leaves only the text
+inside them. It does show an `<img>` with the same drawing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import re
 from xml.etree import ElementTree
 
 SVG = "http://www.w3.org/2000/svg"
-# An image doesn't get the page's font or colours, and may appear in its own light colours on a dark page.
+# An image can't use the page's font or colours, so it gets its own font, and a white background for dark pages.
 ALONE = {"background": "#fff", "font-family": "system-ui, sans-serif"}
 SIZES = ("display", "width", "max-width", "height")
 
 
 def as_images(markup: str) -> str:
-    """The same HTML with each outermost `<svg>` replaced by an `<img>`. The drawing's `aria-label` becomes the `alt`
+    """Return the HTML with each outermost `<svg>` replaced by an `<img>`. The drawing's `aria-label` becomes the `alt`
     text.
 
     Raises:
@@ -40,7 +40,7 @@ def as_images(markup: str) -> str:
 
 def _image(svg: str) -> str:
     ElementTree.register_namespace("", SVG)
-    if "xmlns=" not in svg.partition(">")[0]:  # not needed in a page, but needed in a file
+    if "xmlns=" not in svg.partition(">")[0]:  # optional inside a page, but required in a file
         svg = svg.replace("<svg", f'<svg xmlns="{SVG}"', 1)
     try:
         root = ElementTree.fromstring(svg)

@@ -1,9 +1,10 @@
-"""The picture that stands for the book, in shared links and in the README: the front page's sentence with its arrows.
+"""Draw the picture that represents the book in shared links and in the README: the front page's sentence with its
+arrows.
 
     python -m tools.preview
 
-It is drawn from the `{front}` block of `book/intro.md`, and again only when that block or this file changes, because
-another version of the drawing library would make a slightly different file.
+The picture shows the `{front}` block of `book/intro.md`. It is redrawn only when that block, the colours or this file
+change, because another version of matplotlib would produce a slightly different file.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tools import fonts
 from tools.paths import BOOK, ROOT
 
 PICTURE = ROOT / "docs" / "book.png"
-SIZE = (1200, 630)  # pixels, as sites that show links ask for
+SIZE = (1200, 630)  # pixels: the size that sites ask for to preview a link
 STAMP = "made-from"
 BLOCK = re.compile(r"```\{front\} (.+)\n:query: (.+)\n:key: (.+)\n:degrees: (.+)\n")
 TITLE = "RoPE, Turn by Turn"
@@ -39,7 +40,7 @@ class Sentence:
 
 
 def sentence(page: str) -> Sentence:
-    """What the front page's block says; ValueError if the page has none.
+    """Return the contents of the front page's block. Raises ValueError if the page has none.
 
     >>> sentence("```{front} the cat\\n:query: cat\\n:key: the\\n:degrees: 30\\n```")
     Sentence(tokens=['the', 'cat'], query=1, key=0, degrees=30.0)
@@ -65,7 +66,7 @@ def is_current() -> bool:
 
 
 def write() -> bool:
-    """Draw the picture if it is not current; returns whether it was drawn."""
+    """Draw the picture if it is out of date, and return whether it was drawn."""
     if is_current():
         return False
     told = sentence((BOOK / "intro.md").read_text(encoding="utf-8"))
@@ -74,7 +75,7 @@ def write() -> bool:
 
 
 def draw(told: Sentence, place: Path, metadata: dict[str, str]) -> None:
-    """The sentence under the book's title, as a file with this metadata."""
+    """Draw the sentence below the book's title, and save it as a file with this metadata."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -103,7 +104,7 @@ def draw(told: Sentence, place: Path, metadata: dict[str, str]) -> None:
 
 
 def _face(folder: Path, weight: int) -> Path:
-    """The text face as a file that matplotlib reads."""
+    """Save the text font as a file that matplotlib can read, and return its path."""
     face = next(one for one in fonts.FACES if (one.family, one.weight, one.style) == ("Literata", weight, "normal"))
     font = fonts.cut(face)
     font.flavor = None
@@ -112,7 +113,7 @@ def _face(folder: Path, weight: int) -> Path:
 
 
 def _dial(axes: object, x: float, y: float, degrees: float, colour: str, thick: bool) -> None:
-    """A circle around an arrow that points `degrees` counter-clockwise from the right."""
+    """Draw a circle and, inside it, an arrow that points `degrees` counter-clockwise from the right."""
     from matplotlib.patches import Circle, FancyArrowPatch
 
     grid, radius = colours.PALETTE["grid"][colours.LIGHT], 52

@@ -1,8 +1,8 @@
-"""Prepare the site for a host: python -m tools.publish [https://…/book].
+"""Prepare the site for publication on a host: python -m tools.publish [https://…/book].
 
-This writes a copy of the built site into `_build/site`, with a Content-Security-Policy, and with a zip of the whole
-book that can be read from disk. If the site's address is known, pages name it for search engines and for previews of
-shared links, there is a sitemap, and notebooks that were downloaded on their own find the package there.
+This writes a copy of the built site to `_build/site`. It adds a Content-Security-Policy, and a zip of the whole book to
+read from disk. If the site's address is known, the pages name it for search engines and for previews of shared links, a
+sitemap is added, and notebooks that were downloaded on their own can fetch the package from the site.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ ZIP = "rope-turn-by-turn.zip"
 PREVIEW = "_static/preview.png"
 CHARSET = re.compile(r'<meta charset="utf-8" ?/?>')
 NOT_LISTED = {"404.html", "search.html", "genindex.html", "index.html"}
-# These are not for readers: the record of what the site was built from, and the files of whoever serves it.
+# Files that are not for readers: the record of the sources that the site was built from, and files of Sphinx.
 LEFT_OUT = shutil.ignore_patterns(".ropebook-built-from", ".buildinfo*", ".doctrees")
 
 
 class AddressError(ValueError):
-    """The address cannot be the site's."""
+    """The address cannot be the address of a site."""
 
 
 def checked(address: str) -> str:
-    """The address without the slash at its end. "" stays "".
+    """Check an address, and return it without a trailing slash. "" stays "".
 
     >>> checked("https://example.org/book/")
     'https://example.org/book'
@@ -50,11 +50,11 @@ def checked(address: str) -> str:
 
 
 class Page(HTMLParser):
-    """The facts that a page's HTML gives about the page."""
+    """Parser that collects facts about a page from its HTML."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.inline: list[str] = []  # scripts that are in the page itself
+        self.inline: list[str] = []  # scripts inside the page itself
         self.explores = self.styled = self.leads_on = False
         self.title = self.description = ""
         self._inside: str | None = None
@@ -65,7 +65,7 @@ class Page(HTMLParser):
         self.styled |= "style" in values or tag == "style"
         if tag == "script":
             kind = values.get("type") or "text/javascript"
-            # Scripts of other types are data, which a policy does not concern.
+            # Scripts of other types are data, to which the policy does not apply.
             self._inside = tag if "src" not in values and kind == "text/javascript" else None
             self.explores |= "explorer-host" in (values.get("src") or "")
             if self._inside:
@@ -87,15 +87,16 @@ class Page(HTMLParser):
         self._inside = None
 
     def hashes(self) -> list[str]:
-        """The inline scripts in the form in which a policy names them."""
+        """Return the hashes of the inline scripts, in the notation of a policy."""
         digests = {hashlib.sha256(script.encode()).digest() for script in self.inline}
         return sorted(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
 def policy(hashes: list[str], explores: bool, styled: bool) -> str:
-    """A Content-Security-Policy. Scripts and styles must come from the site. Scripts within the page are allowed only
-    if their hash is given, and none is evaluated from text. Figures with dials are modules that the page makes from its
-    own text, so they, and the threads that they start, need `blob:`. Formulas need their own styles."""
+    """Return a Content-Security-Policy. Scripts and styles must come from the site. Inline scripts are allowed only if
+    their hash is given, and scripts can't evaluate text as code. Figures with dials are modules that the page creates
+    from its own text, so these modules, and the worker threads that they start, need `blob:`. Formulas need inline
+    styles."""
     blob = ["blob:"] if explores else []
     rules = {
         "default-src": ["'none'"],
@@ -111,8 +112,8 @@ def policy(hashes: list[str], explores: bool, styled: bool) -> str:
 
 
 def head(page: Page, name: str, address: str) -> str:
-    """The additions to a page's head: its policy and, if the site's address is known, the page's own address and a
-    preview."""
+    """Return the tags to add to a page's head: its policy and, if the site's address is known, the page's own address
+    and a preview."""
     content = escape(policy(page.hashes(), page.explores, page.styled), quote=False)
     tags = [f'<meta http-equiv="Content-Security-Policy" content="{content}">']
     if address and name != "404.html" and not page.leads_on:
@@ -133,11 +134,11 @@ def head(page: Page, name: str, address: str) -> str:
 
 
 def publish(html: Path, out: Path, address: str = "") -> Path:
-    """Write the site in `html` to `out` in the form in which it goes to a host, and return `out`.
+    """Write the site in `html` to `out`, in the form that a host serves, and return `out`.
 
     Raises:
         AddressError: `address` is not the address of a site.
-        ValueError: a page doesn't say at its beginning that it is UTF-8, so there is no place for its policy.
+        ValueError: a page doesn't declare UTF-8 in its head, so there is no place to insert its policy.
     """
     address = checked(address)
     shutil.rmtree(out, ignore_errors=True)
@@ -147,7 +148,7 @@ def publish(html: Path, out: Path, address: str = "") -> Path:
     listed: list[str] = []
     for path in sorted(out.rglob("*.html")):
         name = path.relative_to(out).as_posix()
-        if name.startswith("_static/"):  # the theme leaves some of its templates there
+        if name.startswith("_static/"):  # the theme leaves some of its templates in this folder
             path.unlink()
             continue
         text = path.read_text(encoding="utf-8")
@@ -165,7 +166,7 @@ def publish(html: Path, out: Path, address: str = "") -> Path:
         f"/*\n  Content-Security-Policy: {security}\n  X-Content-Type-Options: nosniff\n"
         "  Referrer-Policy: strict-origin-when-cross-origin\n",
     )
-    write_whole(out / ".nojekyll", "")  # otherwise GitHub leaves out folders that begin with an underscore
+    write_whole(out / ".nojekyll", "")  # otherwise GitHub ignores folders whose names begin with an underscore
     if address:
         shutil.copyfile(preview.PICTURE, out / PREVIEW)
         write_whole(out / "sitemap.xml", sitemap(listed, address))
@@ -174,7 +175,7 @@ def publish(html: Path, out: Path, address: str = "") -> Path:
 
 
 def sitemap(names: list[str], address: str) -> str:
-    """The pages for search engines.
+    """Return the sitemap for search engines.
 
     >>> print(sitemap(["book/intro.html"], "https://example.org"))
     <?xml version="1.0" encoding="UTF-8"?>
@@ -189,15 +190,15 @@ def sitemap(names: list[str], address: str) -> str:
 
 
 def _zip(html: Path, target: Path) -> None:
-    """Zip all pages without a policy, because a browser may treat a page on disk and its style as coming from different
-    origins."""
+    """Zip the whole site as built, without policies, because a browser may treat a page on disk and its style sheet as
+    coming from different origins."""
     files = [path for path in html.rglob("*") if path.is_file() and not path.name.startswith(".")]
     folder = target.stem
     takeaway.zipped({f"{folder}/{path.relative_to(html).as_posix()}": path.read_bytes() for path in files}, target)
 
 
 def _tell_notebooks(folder: Path, address: str) -> None:
-    """Tell the first cell of each notebook where the wheel can be downloaded."""
+    """Put the address of the wheel into the first cells of each notebook."""
     for path in sorted(folder.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         cells = first_cells(notebook.metadata.title, address)

@@ -13,7 +13,7 @@ TSC = ROOT / "node_modules" / "typescript" / "bin" / "tsc"
 
 
 def lint(name: str, text: str) -> str:
-    """ESLint's report on `text` as the file `name`, or "" if it finds nothing."""
+    """Return ESLint's report on `text`, checked as if it were the file `name`, or "" if there is nothing to report."""
     command = [assets.node(), str(ESLINT), "--stdin", "--stdin-filename", str(ROOT / name)]
     return subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, check=False).stdout
 

@@ -1,5 +1,5 @@
-"""The notebooks to take away: a zip that contains all of them, the package as a wheel, and a short "start here"
-text."""
+"""Pack the notebooks for readers to take away: a zip with all notebooks, the package as a wheel, and a short "start
+here" file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START = "START-HERE.md"
 
 
 def start_here(wheel: Wheel) -> str:
-    """The text of the file that should be read first."""
+    """Return the text of the "start here" file, which should be read first."""
     return f"""# {book_title()}: the notebooks
 
 Each chapter of the book is a notebook here, with its outputs. You need Python 3.11 or newer to run them. In this
@@ -47,7 +47,7 @@ It installs nothing else.
 
 
 def zipped(files: Mapping[str, bytes], target: Path) -> None:
-    """Write a zip file with these names and contents. Equal contents make equal files."""
+    """Write a zip file from a mapping of names to contents. Equal contents produce identical files."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
@@ -59,7 +59,8 @@ def zipped(files: Mapping[str, bytes], target: Path) -> None:
 
 
 def pack(folder: Path) -> Path:
-    """Put the wheel and the "start here" text next to the notebooks in `folder`, zip all of it, and return the zip."""
+    """Put the wheel and the "start here" file next to the notebooks in `folder`, zip all of them, and return the path
+    of the zip."""
     wheel = ensure()
     for old in folder.glob("*.whl"):
         old.unlink()

@@ -1,4 +1,5 @@
-"""Small pictures of the explorers for the map of the book. Each is a part of an opening still, without its words."""
+"""Small pictures of the explorers for the map of the book. Each is a section of the explorer's opening picture, without
+the words in it."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ LONG = re.compile(r"(\d+\.\d)\d+")
 
 
 def cut(still: str, left: float, top: float, width: float, height: float) -> str:
-    """Cut a rectangle out of a still as a separate picture, with its numbers rounded.
+    """Cut a rectangle out of a still picture, and return it as a separate SVG with rounded coordinates.
 
-    Raises ValueError if the rectangle doesn't have the thumbnails' shape.
+    Raises ValueError if the rectangle doesn't have the aspect ratio of the thumbnails.
 
     >>> cut('<svg width="740" role="img"><text>words</text><path d="M0.123,4"/></svg>', 0, 0, 16, 10)
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 10" width="160" height="100"><path d="M0.1,4"/></svg>'
@@ -33,8 +34,8 @@ def cut(still: str, left: float, top: float, width: float, height: float) -> str
 
 
 def ensure(pictures: dict[str, str]) -> Path:
-    """The folder with a thumbnail for each name, in `way/`. A picture is given by its explorer and its rectangle, as in
-    "arrows 45 170 400 250"."""
+    """Create a thumbnail for each name, in the subfolder `way/`, and return the folder. Each picture is specified by
+    its explorer and rectangle, as in "arrows 45 170 400 250"."""
     for old in (FOLDER / "way").glob("*.svg"):
         if old.stem not in pictures:
             old.unlink()

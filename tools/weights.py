@@ -1,5 +1,5 @@
-"""The small model's weights as a file of the site. The file is a script, because a page opened from disk can load
-nothing else."""
+"""The small model's weights as a file of the site. The file is a script, because a page opened from disk can't load any
+other kind of data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCES = (
 
 
 def ensure() -> Path:
-    """Write the file if it is missing or has other weights, and return its folder."""
+    """Write the file if it is missing or out of date, and return its folder."""
     made_from = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in SOURCES)).hexdigest()
     stamp = BUILD / ".weights"
     if not stamp.exists() or stamp.read_text() != made_from or not (FOLDER / NAME).exists():
@@ -30,7 +30,7 @@ def ensure() -> Path:
 
 
 def script() -> str:
-    """The text of the file."""
+    """Return the text of the file."""
     from ropebook.lab.reading import packed  # imported here because it needs torch, which takes seconds
 
     text = base64.b64encode(packed()).decode()

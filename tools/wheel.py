@@ -1,7 +1,7 @@
-"""The package as a wheel and as a source distribution: python -m tools.wheel [a folder for both].
+"""Build the package as a wheel and as a source distribution: python -m tools.wheel [a folder for both].
 
-They are built from a copy of the files that they need, because setuptools leaves folders behind where it builds, and
-those might end up in the next wheel.
+Both are built from a copy of the files that they need. setuptools leaves folders behind where it builds, and otherwise
+these might end up in the next wheel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EPOCH = "315532800"
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel's file and the SHA-256 of its bytes."""
+    """The path of a wheel file and the SHA-256 of its bytes."""
 
     path: Path
     sha256: str
@@ -38,12 +38,12 @@ class Wheel:
 
 
 def results(root: Path = ROOT) -> list[str]:
-    """The results that go into the wheel, relative to `results/`."""
+    """Return the names of the results that go into the wheel, relative to `results/`."""
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ropebook"]["results"]
 
 
 def sources(root: Path = ROOT) -> list[Path]:
-    """Every file that the wheel is made from."""
+    """Return all files that the wheel is built from."""
     code = root / "code"
     found = [*code.glob("*.py"), *(path for path in (code / "ropebook").rglob("*") if path.is_file())]
     found = [path for path in found if not {"__pycache__", ".ruff_cache"} & set(path.parts)]
@@ -78,8 +78,9 @@ def build(kind: str, out: Path, root: Path = ROOT) -> Path:
 
 @cache
 def ensure() -> Wheel:
-    """The wheel made from the present sources, built if it isn't there yet. Within one process it stays the same. So
-    all notebooks of a build have the hash of the wheel beside them, even if a source changes meanwhile."""
+    """Return the wheel for the current sources, building it if necessary. Within one process, the result never changes.
+    So all notebooks of a build contain the hash of the wheel next to them, even if a source file changes during the
+    build."""
     digest = hashlib.sha256()
     for path in sources():
         digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())

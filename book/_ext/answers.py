@@ -1,10 +1,10 @@
-"""`{answer}`: a form under an exercise, which says whether an answer is right and which mistake it is if not.
+"""`{answer}`: a form under an exercise. It says whether an answer is right and, if not, what the mistake is.
 
     ```{answer} attention: without the scale
     ```
 
-The exercise is one of `ropebook.exercises` whose answer is a choice or numbers. Its rules are in the page as data, and
-`answers.js` applies them. Without a script, on paper and in notebooks there is no form.
+The exercise must be one of those in `ropebook.exercises` whose answer is a choice or numbers. The page contains its
+rules as data, and `answers.js` applies them. There is no form on paper, in notebooks, or if scripts are switched off.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ropebook.exercises import EXERCISES, Chosen, Numbers
 from ropebook.exercises.by_hand import BY_HAND
 
 CHOOSE = "choose one of the answers."
-SIZES = (9, 22)  # of fields for one number and for several, in characters
+SIZES = (9, 22)  # widths, in characters, of fields for one number and for several
 
 
 def rules(exercise: Chosen | Numbers) -> dict:
-    """An exercise's rules as data.
+    """Return the rules of an exercise as data.
 
     >>> rules(Chosen("a", {"a": "yes.", "b": "no."}))["right"]
     'a'
@@ -39,7 +39,7 @@ def rules(exercise: Chosen | Numbers) -> dict:
 
 
 def form(name: str) -> str:
-    """The form of the exercise with this name."""
+    """Return the HTML form for the exercise with this name."""
     exercise = EXERCISES[name]
     if isinstance(exercise, Numbers):
         entries = [
@@ -48,7 +48,7 @@ def form(name: str) -> str:
             for field in exercise.fields
         ]
     else:
-        written = "{}" if name in BY_HAND else "<code>{}</code>"  # the others choose a name in the code
+        written = "{}" if name in BY_HAND else "<code>{}</code>"  # other options are names in the code
         group = re.sub(r"\W+", "-", name)
         entries = [
             f'<label><input type="radio" name="{group}" value="{option}"> {written.format(option)}</label>'
@@ -64,7 +64,7 @@ def form(name: str) -> str:
 
 
 class Answer(SphinxDirective):
-    """`{answer} exercise`: see above."""
+    """The directive `{answer} exercise`, described above."""
 
     required_arguments = 1
     final_argument_whitespace = True

@@ -1,7 +1,7 @@
 """Number the depth pages: those under chapter 6 are 6.1, 6.2, …, and their equations are (6.1.1), (6.1.2), …
 
-If Sphinx numbered to this depth, it would count the headings inside a chapter first. In this book only pages have
-numbers.
+Sphinx itself can number to this depth, but it would count the headings inside a chapter before the pages under it. In
+this book, only pages have numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sphinx_external_toc.collectors import TocTreeCollectorWithStyles as Collect
 
 
 def number_depth_pages(env: BuildEnvironment) -> list[str]:
-    """Number the pages under each numbered page, and return the names of the pages that got a number."""
+    """Number the pages under each numbered page, and return the names of the pages that were given a number."""
     pages = []
     for chapter, numbers in list(env.toc_secnumbers.items()):
         for count, page in enumerate(env.toctree_includes.get(chapter, []), start=1):
@@ -27,8 +27,8 @@ def number_depth_pages(env: BuildEnvironment) -> list[str]:
 
 
 def install(app: Sphinx) -> None:
-    """Number the depth pages right after Sphinx has numbered the chapters. Equations take their numbers from the pages
-    immediately afterwards, and there is no event in between."""
+    """Make Sphinx number the depth pages right after the chapters. This needs a patch, because equations take their
+    numbers from the pages immediately afterwards, and Sphinx emits no event in between."""
     numbered_before = Collector.assign_section_numbers
     if numbered_before.__module__ == __name__:
         return
@@ -37,7 +37,7 @@ def install(app: Sphinx) -> None:
         old = env.toc_secnumbers
         for title in env.titles.values():
             if len(title.get("secnumber") or ()) > 1:
-                del title["secnumber"]  # left from the last build; Sphinx cannot handle it
+                del title["secnumber"]  # left over from the last build; Sphinx can't handle it
         changed = numbered_before(self, env)
         return changed + [page for page in number_depth_pages(env) if old.get(page) != env.toc_secnumbers[page]]
 
@@ -45,15 +45,15 @@ def install(app: Sphinx) -> None:
 
 
 def one_entry_for_exercises(app: Sphinx, doctree: nodes.document) -> None:
-    """Show "Exercises" as a single entry in the list of a page's sections."""
+    """Show "Exercises" as a single entry, without subentries, in the list of a page's sections."""
     for item in list(app.env.tocs[app.env.docname].findall(nodes.list_item)):
         if item[0].astext() == "Exercises":
             del item[1:]
 
 
 def number_no_other_headings(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Give the headings that the list leaves out no number. Otherwise Sphinx would write the page's number before each
-    of them."""
+    """Mark headings that are missing from the list of sections as unnumbered. Otherwise Sphinx would write the page's
+    number before each of them."""
     numbers = app.env.toc_secnumbers.get(docname, {})
     for section in doctree.findall(nodes.section):
         if isinstance(section.parent, nodes.section):
@@ -62,6 +62,6 @@ def number_no_other_headings(app: Sphinx, doctree: nodes.document, docname: str)
 
 def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", install)
-    app.connect("doctree-read", one_entry_for_exercises, priority=900)  # after Sphinx has made the list
+    app.connect("doctree-read", one_entry_for_exercises, priority=900)  # after Sphinx has built the list
     app.connect("doctree-resolved", number_no_other_headings)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

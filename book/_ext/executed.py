@@ -1,6 +1,6 @@
-"""Let Sphinx read each chapter together with the outputs that `tools.execute` keeps for it.
+"""Let Sphinx read each chapter together with the outputs that `tools.execute` has stored for it.
 
-MyST-NB's own cache only looks at a notebook's text, so its execution is switched off. Instead, this extension reads
+MyST-NB's own cache depends only on a notebook's text, so its execution is switched off. Instead, this extension reads
 each page with its outputs, tells Sphinx which pages have new outputs, and includes each explorer's script only once per
 page.
 """
@@ -21,7 +21,7 @@ from sphinx.util import logging
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "code")]
 
-import plumbing  # noqa: E402  (the path is set just above)
+import plumbing  # noqa: E402  (the path must be set first)
 import seals  # noqa: E402
 
 from tools import execute  # noqa: E402
@@ -36,12 +36,13 @@ _app: Sphinx | None = None
 
 
 def read_page(text: str) -> NotebookNode:
-    """Read a page for MyST-NB: returns the page as a notebook with its outputs."""
+    """Read a page for MyST-NB, and return it as a notebook that contains its outputs."""
     env = _app.env
     path = Path(env.doc2path(env.docname))
     runs = execute.has_code(path)
     if runs and _app.builder.name == "lab" and not execute.is_current(path):
-        runs, text = False, GLUED.sub("…", text)  # nothing is executed for copies, so there are no numbers yet
+        # the copies for JupyterLab don't execute anything, so there are no numbers yet
+        runs, text = False, GLUED.sub("…", text)
     notebook = read_myst_markdown_notebook(text, env.myst_config, add_source_map=True, path=str(path))
     if runs:
         ran = execute.executed(path, LOGGER.info)
@@ -55,8 +56,8 @@ def read_page(text: str) -> NotebookNode:
 
 
 def _share_scripts(notebook: NotebookNode) -> None:
-    """Replace the explorers' scripts by the names of their parts, so that the page contains each part only once. Each
-    view gets its still figure."""
+    """Replace each explorer's script by the names of its parts, so that each part can be included just once per page.
+    Replace each widget view by HTML with its still figure."""
     state = notebook.metadata.get("widgets", {}).get(STATE)
     if state is None:
         return
@@ -82,8 +83,8 @@ def _share_scripts(notebook: NotebookNode) -> None:
 
 
 def _view(model: dict, data: dict) -> str:
-    """The HTML for an explorer: its still, a description for paper, and the data with which its script brings it to
-    life."""
+    """Return the HTML for an explorer. It contains a still figure, the description that is printed on paper, and the
+    data that the explorer's script needs to make the figure interactive."""
     name = Path(model["_esm"]["parts"][-1]).stem if isinstance(model["_esm"], dict) else "explorer"
     view = json.dumps(data[VIEW]).replace("<", "\\u003c")
     return (
@@ -94,17 +95,20 @@ def _view(model: dict, data: dict) -> str:
 
 
 def _told(still: str) -> str:
-    """The caption of a still on paper. It says where the figure can be used interactively, and what it shows.
+    """Return the caption that is printed below a still figure. It says where to find the interactive figure, and what
+    the still shows.
 
     >>> _told('<svg role="img" aria-label="A line &amp; a dot."></svg>').endswith("A line &amp; a dot.")
     True
     """
     shown = re.search(r'aria-label="([^"]*)"', still)
-    return f"As it opens; it has dials at {_app.env.docname if _app else ''}.html. {shown[1] if shown else ''}"
+    page = f"{_app.env.docname}.html" if _app else ""
+    return f"Here you see the figure as it opens. It is interactive at {page}. {shown[1] if shown else ''}"
 
 
 def pages_with_new_outputs(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
-    """The pages whose outputs are out of date. A module may have changed even if the page's own text has not."""
+    """Return the pages whose outputs are out of date. A page's outputs may be out of date although its text hasn't
+    changed, because a module that the page imports has."""
     if app.builder.name == "lab":
         return []
     stale = {str(path) for path in execute.runnable() if not execute.is_current(path)}

@@ -1,9 +1,9 @@
-"""The data for the search page: every section, term and function of the book, the words that the field uses for each
-page's subject, and the book's synonyms.
+"""Data for the search page: all sections, terms and functions of the book, the field's own words for each page's
+subject, and the book's synonyms.
 
-The data are written as a script, `sections.js`, because a browser refuses to fetch a neighbouring file over file://. No
-other page loads it. The search itself is `book/_static/search.js`. Sphinx's own index, which finds only whole pages, is
-not made.
+The data are written as a script, `sections.js`, because browsers refuse to fetch neighbouring files over file://. Only
+the search page loads it. The search itself is in `book/_search`. Sphinx's own index finds only whole pages, so it is
+not built.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ from sphinx.environment import BuildEnvironment
 BOOK = Path(__file__).resolve().parent.parent
 SYNONYMS = BOOK / "_synonyms.yml"
 KEYWORDS = BOOK / "_keywords.yml"
-# This page lists what is explained elsewhere, so only the page itself can be found, not its sections.
+# This page only lists things that are explained elsewhere, so the search finds the page itself but none of its
+# sections.
 LISTS = {"book/ledger"}
-# Functions and papers count less than the text about them, and a chapter's page counts a little more than the pages
-# under it.
+# Functions and papers have a lower weight than the text about them, and a chapter's page has a slightly higher weight
+# than the pages under it.
 WEIGHTS = {"book/api": 0.5, "book/references": 0.25}
 CHAPTER = 1.1
 NAME = re.compile(r"[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w*")
 EQUATION = "\ue000"  # marks a reference to an equation
-SOURCE = re.compile(r"\S+ · ropebook/\S+, line \d+")  # the line under the code of a shown function
+SOURCE = re.compile(r"\S+ · ropebook/\S+, line \d+")  # the line below the source code of a function
+LINKS = re.compile(r"Shown here(?:\s·\s.+)?|Explained under .*", re.DOTALL)  # the links under an answer or a method
 Entry = tuple[str, str, str, str]
 Value = Callable[[PendingGlueReference], str]
 Prose = Callable[[list[nodes.Node]], str]
 
 
 def entries(doctree: nodes.document, prose: Prose) -> Iterator[Entry]:
-    """The anchor, title and prose of each section, term and function, and the names in its code."""
+    """Yield an entry for each section, term and function: its anchor, title and prose, and the names in its code."""
     top = next(iter(doctree.findall(nodes.section)), None)
     for section in doctree.findall(nodes.section):
         own = [
@@ -66,7 +68,7 @@ def _citations(env: BuildEnvironment) -> list:
 
 
 def authors(env: BuildEnvironment) -> dict[str, str]:
-    """The text with which a page cites each paper, such as "Su et al., 2021", by the paper's key."""
+    """Return the text that pages use to cite each paper, such as "Su et al., 2021", keyed by the paper's key."""
     found = {}
     for cited in _citations(env):
         first, *others = cited.entry.persons["author"]
@@ -76,7 +78,8 @@ def authors(env: BuildEnvironment) -> dict[str, str]:
 
 
 def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
-    """The papers that a page lists: authors, title, date and place of publication."""
+    """Yield an entry for each paper that a page lists: its anchor and title, and the formatted reference as the
+    text."""
     for cited in _citations(env):
         if cited.bibliography_key.docname == docname:
             title = re.sub("[{}]", "", cited.entry.fields["title"])
@@ -84,15 +87,15 @@ def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
 
 
 def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> str:
-    """The text that a reader sees, including formulas, the numbers that `value` reads and the papers that are `cited`.
-    Code, the labels of equations, and what a figure's questions offer to guess are left out."""
+    """Return the text that a reader sees, including formulas, the numbers that `value` looks up and the papers that are
+    `cited`. Code, equation labels, lines of links and the answers offered by a figure's questions are left out."""
     found = []
     for child in children:
         for text in child.findall(nodes.TextElement, include_self=True):
             if isinstance(text, nodes.math_block):
                 found.append(formulas.as_text(text.astext()))
             if isinstance(text, nodes.paragraph | nodes.title | nodes.term):
-                if SOURCE.fullmatch(text.astext()) or _offered(text):
+                if SOURCE.fullmatch(text.astext()) or LINKS.fullmatch(text.astext()) or _offered(text):
                     continue
                 copy = text.deepcopy()
                 for link in list(copy.findall(addnodes.pending_xref)):
@@ -106,26 +109,26 @@ def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> s
                 for glued in list(copy.findall(PendingGlueReference)):
                     glued.replace_self(nodes.Text(value(glued)))
                 found.append(copy.astext())
-    text = re.sub(rf"[,(]\s*{EQUATION}\)?(?=[\s.,;:])", "", " ".join(found))
+    text = re.sub(rf"(?:; see|[,(])\s*{EQUATION}\)?(?=[\s.,;:])", "", " ".join(found))
     return " ".join(text.replace(EQUATION, "the equation").split())
 
 
 def _offered(text: nodes.TextElement) -> bool:
-    """Whether this is one of the answers that a figure's question offers (`steps`). Most of them are wrong, and the
-    right one comes again with its reason."""
+    """Return whether this text is one of the answers that a figure's question offers (see `steps`). Most of them are
+    wrong, and the right one is repeated together with its reason."""
     return isinstance(text.parent, nodes.list_item) and "try-answers" in text.parent.parent["classes"]
 
 
 def _names(children: list[nodes.Node]) -> str:
-    """The names in the code, and the labels of the equations."""
+    """Return the names in the code and the labels of the equations, as one string."""
     blocks = [block.astext() for child in children for block in child.findall(nodes.literal_block)]
     labels = {block["label"] for child in children for block in child.findall(nodes.math_block) if block.get("label")}
     return " ".join(sorted({*NAME.findall("\n".join(blocks)), *labels}))
 
 
 def numbers(folder: str) -> Value:
-    """A function that reads a number which a page takes from another page's cells. MyST-NB has stored these numbers in
-    `folder`."""
+    """Return a function that looks up a number that a page takes from another page's cells. MyST-NB has stored these
+    numbers in `folder`."""
 
     def value(glued: PendingGlueReference) -> str:
         output = read_glue_cache(folder, glued.refdoc).get(glued.key)
@@ -136,7 +139,8 @@ def numbers(folder: str) -> Value:
 
 
 def _lines(path: Path) -> dict[str, str]:
-    """The lines of a file, each of the form "words: words". Raises ValueError for a line of another form."""
+    """Return the lines of a file as a dictionary. Each line has the form "words: words"; any other form raises
+    ValueError."""
     lines = yaml.safe_load(path.read_text(encoding="utf-8"))
     for first, second in lines.items():
         if not isinstance(first, str) or not isinstance(second, str):
@@ -145,19 +149,20 @@ def _lines(path: Path) -> dict[str, str]:
 
 
 def synonyms(path: Path = SYNONYMS) -> list[tuple[str, str]]:
-    """Pairs of words: what readers write, and the book's words for it. Raises ValueError for a line of another form."""
+    """Return pairs of an expression that readers may type and the book's words for it. Raises ValueError for lines of
+    another form."""
     return [(one.strip().lower(), meant.lower()) for said, meant in _lines(path).items() for one in said.split(",")]
 
 
 def keywords(path: Path = KEYWORDS) -> dict[str, str]:
-    """The words that the field uses for each page's subject, by the page's name. Raises ValueError for a line of
+    """Return the field's own words for each page's subject, keyed by the page's name. Raises ValueError for lines of
     another form."""
     return {f"book/{page}": words for page, words in _lines(path).items()}
 
 
 def index(app: Sphinx) -> dict:
-    """The whole index. Pages are [address, title, weight, keywords], and sections are [page, anchor, title, prose,
-    names], or without the last where there are no names."""
+    """Return the whole index. Pages are [address, title, weight, keywords], and sections are [page, anchor, title,
+    prose, names]. Sections without names omit the last item."""
     pages, sections, words = [], [], keywords()
     value, cited = numbers(app.env.mystnb_config.output_folder), authors(app.env)
     prose = functools.partial(_prose, value=value, cited=cited)

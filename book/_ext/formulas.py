@@ -1,4 +1,4 @@
-"""Write a formula as one line of plain text, because the excerpts on the search page show no KaTeX.
+"""Convert formulas to one line of plain text, because the excerpts on the search page can't show KaTeX.
 
 >>> as_text(r"\\lambda_i = 2\\pi/\\theta_i")
 'λᵢ = 2π/θᵢ'
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-TOKEN = re.compile(r"(\\[a-zA-Z]+)\s*|(\\.|\s+|.)", re.DOTALL)  # a space after a command only ends its name
+TOKEN = re.compile(r"(\\[a-zA-Z]+)\s*|(\\.|\s+|.)", re.DOTALL)  # a space after a command only marks the end of its name
 NAMES = "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu pi rho sigma tau phi psi omega"
 GREEK = dict(zip(re.findall(r"\w+", f"{NAMES} {NAMES.title()}"), "αβγδεζηθκλμπρστφψωΑΒΓΔΕΖΗΘΚΛΜΠΡΣΤΦΨΩ", strict=True))
 SYMBOLS = {
@@ -33,13 +33,13 @@ AS_THEY_ARE = {"mathrm", "mathbf", "text", "operatorname", "underbrace"}
 ABOVE = {"hat": "\u0302", "bar": "\u0304", "overline": "\u0304"}
 RAISED = dict(zip("0123456789+−nᵀᴴ′", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿᵀᴴ′", strict=True))
 LOWERED = dict(zip("0123456789ijkmnr", "₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₘₙᵣ", strict=True))
-HYPHEN = re.compile(r"(?<![\w)\].…/−-])-(?=\.?\d)")  # before a number, and not between two
+HYPHEN = re.compile(r"(?<![\w)\].…/−-])-(?=\.?\d)")  # before a number, but not between two numbers
 LAID_OUT = re.compile(r"\\(?:begin|end)\{(?:aligned|gathered)\}|(?<!\\)&|\[[\d.]+(?:em|pt)\]")
 BLANKS = re.compile(r"(?<=[(⟨{]) | (?=[)⟩},ᵢⱼₖₘₙᵣ₀-₉])|(?<=[a-z]{3}) (?=\()|(?<=\bln) (?=\()")
 
 
 def as_text(formula: str) -> str:
-    """The formula in one line, or "…" if it doesn't fit in one, such as a matrix."""
+    """Return the formula as one line of text, or "…" if it can't be written in one line, as in the case of a matrix."""
     formula = LAID_OUT.sub(" ", formula)
     if r"\begin" in formula:
         return "…"
@@ -49,7 +49,7 @@ def as_text(formula: str) -> str:
 
 
 def with_minus(text: str) -> str:
-    """Words in which a number below zero has a minus sign; Python's format writes a hyphen.
+    """Replace the hyphens before negative numbers, which Python's formatting produces, by minus signs.
 
     >>> with_minus("-1.3 to 6.8, or 3-4 of float-16")
     '−1.3 to 6.8, or 3-4 of float-16'
@@ -58,7 +58,7 @@ def with_minus(text: str) -> str:
 
 
 def _parts(tokens: list[str]) -> list[str]:
-    rest = tokens[::-1]  # reversed, so that the next token is at the end
+    rest = tokens[::-1]  # reversed, so the next token can be popped from the end
     found = []
     while rest:
         found.append(_part(rest))
@@ -95,7 +95,7 @@ def _argument(rest: list[str]) -> str:
 
 
 def _group(rest: list[str]) -> list[str]:
-    """The tokens up to the closing brace that belongs to the opening one just read."""
+    """Return the tokens up to the brace that closes the group. Its opening brace has just been read."""
     found, depth = [], 1
     while rest:
         token = rest.pop()
@@ -107,7 +107,7 @@ def _group(rest: list[str]) -> list[str]:
 
 
 def _bracketed(text: str) -> str:
-    """The text in brackets, unless it is a single number or a single letter, which may have an index."""
+    """Put the text in brackets, unless it is a single number or a single letter with or without an index."""
     return text if re.fullmatch(r"\d+|√?[^\W\d_][\u0300-\u036fᵢⱼₖₘₙᵣ₀-₉]*", text) else f"({text})"
 
 

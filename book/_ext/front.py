@@ -1,4 +1,5 @@
-"""`{front}`: the first thing that a reader sees. Each token of a sentence has an arrow, rotated by its position.
+"""`{front}`: the picture that readers see first. Each token of a sentence has an arrow, which is rotated by the token's
+position.
 
     ```{front} the cat sat down when it got tired
     :query: it
@@ -10,7 +11,7 @@
     - [A way in](page.md)
     ```
 
-The drawing is complete without a script. With `front.js`, readers can move the sentence.
+The drawing is complete even without a script. With `front.js`, readers can move the sentence.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ RADIUS = 46
 
 
 def arrow(degrees: float, name: str = "", scale: float = 1) -> str:
-    """An arrow from the origin, counter-clockwise from the right.
+    """Return the SVG of an arrow from the origin, at an angle measured counter-clockwise from the right.
 
     >>> arrow(90, "front-query")
     '<path class="front-arrow front-query" d="M0 0H19M12.5 -5L19 0L12.5 5" style="transform: rotate(-90deg) scale(1)"/>'
@@ -39,8 +40,8 @@ def arrow(degrees: float, name: str = "", scale: float = 1) -> str:
 
 
 def sector(begin: float, end: float, radius: float = 26) -> str:
-    """The path of a sector between two directions, in degrees. Of the two possible sectors it is the one that covers at
-    most half of the circle.
+    """Return the SVG path of the sector between two directions, given in degrees. Of the two possible sectors, this is
+    the one that covers at most half of the circle.
 
     >>> sector(0, 90, 10)
     'M0 0L10.0 0.0A10 10 0 0 0 0.0 -10.0Z'
@@ -57,7 +58,7 @@ def sector(begin: float, end: float, radius: float = 26) -> str:
 
 
 def between(degrees: float, query: int, key: int) -> float:
-    """The angle between two arrows, 0 to 180 degrees.
+    """Return the angle between the arrows at two positions, from 0 to 180 degrees.
 
     >>> between(30, 4, 1), between(30, 9, 1)
     (90, 120)
@@ -67,7 +68,8 @@ def between(degrees: float, query: int, key: int) -> float:
 
 
 def drawing(tokens: list[str], query: int, key: int, degrees: float, start: int = 0) -> str:
-    """The sentence with its arrows as the page opens, and the arrows of the two chosen words drawn from one point."""
+    """Return the drawing as it is when the page opens: the sentence with its arrows, and the arrows of the two chosen
+    words drawn from a common point."""
     looks = {query: "front-query", key: "front-key"}
 
     def token(k: int) -> str:

@@ -1,8 +1,9 @@
-"""The ledger of equations: every displayed equation has a label, a kind and a check, and every check has an equation.
+"""Ledger of equations, which ensures that every displayed equation has a label, a kind and a check, and that every
+check has an equation.
 
 The kind is given on the page, as the equation's class (`definition`, `identity` or `statement`). The check is in
-`ropebook.proofs` under the same label. If either half is missing, the build fails and names the label. `{ledger}`
-prints the whole list.
+`ropebook.proofs`, under the same label. If the equation or its check is missing, the build fails and names the label.
+The directive `{ledger}` prints the whole list.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sphinx.util import logging
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "code"))
 
-from ropebook import proofs  # noqa: E402  (the path is set just above)
+from ropebook import proofs  # noqa: E402  (the path must be set first)
 
 LOGGER = logging.getLogger(__name__)
 LEDGER = "book/ledger"
@@ -29,7 +30,7 @@ ARROW = re.compile(r"\\(iff|implies|Rightarrow|Longrightarrow|Leftrightarrow|Lon
 
 
 def equations(env: BuildEnvironment) -> dict[str, list[dict]]:
-    """The displayed equations of every page in order, each with its label, kinds, LaTeX and line."""
+    """Return the displayed equations of every page, in order. Each has its label, kinds, LaTeX and line."""
     if not hasattr(env, "ropebook_equations"):
         env.ropebook_equations = {}
     return env.ropebook_equations
@@ -52,7 +53,7 @@ def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
 
 
 def problems(found: dict[str, list[dict]], checks: dict[str, proofs.Proof]) -> list[tuple[str, int | None, str]]:
-    """Everything that is wrong with the ledger, as (page, line, sentence)."""
+    """Return a list of everything that is wrong with the ledger, as (page, line, sentence)."""
     wrong = []
     seen = {}
     for docname, blocks in sorted(found.items()):
@@ -91,7 +92,7 @@ def balance(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 class Placeholder(nodes.General, nodes.Element):
-    """A placeholder for the ledger, which is filled in when every page has been read."""
+    """A placeholder for the ledger, which is filled in after all pages have been read."""
 
 
 class Ledger(Directive):
@@ -102,7 +103,8 @@ class Ledger(Directive):
 
 
 def ledger_is_outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
-    """The ledger shows the equations of other pages, so Sphinx reads it again whenever it reads any page."""
+    """Return the ledger's page. It shows the equations of other pages, so Sphinx must read it again whenever it reads
+    any page."""
     return [name for name in env.found_docs if name == LEDGER]
 
 
@@ -128,7 +130,7 @@ def _sections(app: Sphinx, here: str) -> list[nodes.Node]:
 
 
 def _in_order(app: Sphinx) -> list[str]:
-    """The pages in the order of the book, with a chapter's depth pages after it."""
+    """Return the pages in the order of the book, with depth pages right after their chapter."""
 
     def under(page: str) -> list[str]:
         return [page, *(one for child in app.env.toctree_includes.get(page, []) for one in under(child))]
@@ -137,13 +139,13 @@ def _in_order(app: Sphinx) -> list[str]:
 
 
 def equation_number(env: BuildEnvironment, docname: str, label: str) -> str:
-    """The number in brackets beside an equation, or its label if it has no number."""
+    """Return the number shown in brackets beside an equation, or its label if it has no number."""
     number = env.toc_fignumbers.get(docname, {}).get("displaymath", {}).get(f"equation-{label}", ())
     return ".".join(map(str, number)) or label
 
 
 def entry_id(label: str) -> str:
-    """The id of an equation's entry in the ledger."""
+    """Return the id of an equation's entry in the ledger."""
     return f"ledger-{label}"
 
 

@@ -1,5 +1,5 @@
-"""`{methods}`: the reference of all methods that extend the context. It begins with a line that imports them all. Then
-come, in the registry's order, the class of each method and the section that explains it."""
+"""`{methods}`: a reference of all methods that extend the context. It begins with a statement that imports them all,
+followed by each method's class and a link to the section that explains it, in the registry's order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ropebook.extrapolation import METHODS, registry
 
 
 def lines() -> list[str]:
-    """The lines of the reference in MyST's Markdown."""
+    """Return the lines of the reference in MyST Markdown."""
     forms = [(method.form.__name__, method.section) for method in METHODS.values()]
     found = ["```python", "from ropebook.extrapolation import (", *(f"    {name}," for name, _ in forms), ")", "```"]
     for name, section in forms:

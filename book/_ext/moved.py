@@ -1,13 +1,14 @@
-"""Redirect old addresses to the places where their content is now. The table is `book/_moved.yml`:
+"""Redirect old addresses to the current places of their content. The table of addresses is `book/_moved.yml`:
 
     decay.html#the-base: decay_base.html#the-base
     decay.html#sweep: decay_base.html#sweep           # an explorer, with whatever dials the address gives
     distance.html: decay.html                         # a page that no longer exists
 
-Each page contains its own lines of this table, and its script redirects readers accordingly. Without a script, readers
-at least reach the page. A page that no longer exists is replaced by one that redirects. Most hosts show 404.html for
-an address that never existed. The site's own address leads to its first page. All three of these pages name an
-icon, because otherwise a browser asks the host for one.
+Each page contains the lines of this table that concern it, and its script redirects readers accordingly. Without a
+script, readers at least reach the page. A page that no longer exists is replaced by one that redirects. This module
+also writes 404.html, which most hosts show for addresses that never existed, and an index page that leads from the
+site's own address to the first page. All of these pages name an icon, because otherwise a browser would ask the host
+for one.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ FRONT = """<!doctype html>
 </html>
 """
 
-# A host shows this page at whatever address was asked for, so its links must start at the book's root.
+# A host shows this page at whatever address was requested, so its links must start from the book's root.
 NOT_FOUND = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -73,8 +74,8 @@ NOT_FOUND = """<!doctype html>
 
 
 def read(path: Path = MOVED) -> dict[str, str]:
-    """The table of old and new addresses, both relative to the folder of pages. Raises ValueError for anything that
-    isn't an address."""
+    """Return the table of old and new addresses, both relative to the folder of pages. Raises ValueError for anything
+    that isn't an address."""
     table = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
     for old, new in table.items():
         for address in (old, new):
@@ -84,14 +85,14 @@ def read(path: Path = MOVED) -> dict[str, str]:
 
 
 def of_page(name: str, table: dict[str, str]) -> dict[str, str]:
-    """The fragments that have left the page, each with its new address."""
+    """Return the fragments that have moved away from the page, each with its new address."""
     return {old.partition("#")[2]: new for old, new in table.items() if old.startswith(f"{name}.html#")}
 
 
 def add_table(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:
     left = of_page(PurePosixPath(pagename).name, read())
     if left:
-        # Pages outside the book's folder have no such table.
+        # Other pages, including all pages outside the book's folder, get no table.
         text = json.dumps(left, sort_keys=True).replace("<", "\\u003c")
         context["body"] = f'{context["body"]}<script type="application/json" id="moved">{text}</script>'
 

@@ -1,7 +1,7 @@
-"""Seals: under each equation there is a word that says how the equation was checked. It opens to show the outcome.
+"""Seals: below each equation, a word says how the equation was checked. It opens to show the outcome.
 
-A cell tagged `seal` contains one call of `verify`, and comes after the equations that it names. On the site the cell is
-removed from the page, and its outcome is shown by the seals. An equation without a seal fails the build.
+A cell tagged `seal` contains a single call of `verify`, and comes after the equations that it names. On the site, the
+cell is removed from the page, and the seals show its outcomes instead. The build fails if an equation has no seal.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ TAG = "seal"
 
 
 def seals(env: BuildEnvironment) -> dict[str, dict]:
-    """For every page, the outcomes of its checks by label, and what is wrong with its cells as (line, sentence)."""
+    """Return, for every page, the outcomes of its checks, keyed by label, and a list of problems with its cells, as
+    (line, sentence)."""
     if not hasattr(env, "ropebook_seals"):
         env.ropebook_seals = {}
     return env.ropebook_seals
 
 
 def take(env: BuildEnvironment, notebook: NotebookNode) -> None:
-    """Take the outcomes out of the cells of the page that is being read. After this a tagged cell has no output."""
+    """Move the outcomes out of the cells of the page that is being read. Afterwards, tagged cells have no output."""
     outcomes, wrong = {}, []
     lines = notebook.metadata.get("source_map", [0] * len(notebook.cells))
     for cell, line in zip(notebook.cells, lines, strict=True):
@@ -47,7 +48,8 @@ def take(env: BuildEnvironment, notebook: NotebookNode) -> None:
 
 
 def cell_problems(cell: NotebookNode, verifies: bool) -> list[str]:
-    """What is wrong with a cell: it verifies but has no tag, or it has the tag but is not a single call of verify."""
+    """Return the problems with a cell: it calls verify but has no tag, or it has the tag but is not a single call of
+    verify."""
     tagged = TAG in cell.metadata.get("tags", [])
     if verifies and not tagged:
         return [f"a cell that calls verify must have the tag `{TAG}`"]
@@ -57,7 +59,7 @@ def cell_problems(cell: NotebookNode, verifies: bool) -> list[str]:
 
 
 def problems(blocks: list[dict], page: dict) -> list[tuple[int | None, str]]:
-    """What doesn't match between a page's equations and its seals, as (line, sentence)."""
+    """Return the mismatches between a page's equations and its seals, as (line, sentence)."""
     shown = {block["label"]: block["line"] for block in blocks if block["label"]}
     missing = [
         (line, f'equation {label} has no seal: a cell tagged `{TAG}` with verify("{label}")')
@@ -85,7 +87,7 @@ def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
 
 
 class Seals(SphinxPostTransform):
-    """On the site, remove the tagged cells and put a seal under each equation that they verify."""
+    """On the site, remove the tagged cells, and put a seal below each equation that they verify."""
 
     default_priority = 150
     formats = ("html",)
@@ -101,7 +103,8 @@ class Seals(SphinxPostTransform):
                 block.parent.insert(block.parent.index(block) + 1, seal)
 
     def html(self, outcome: dict) -> str:
-        """The HTML of a seal: a button with words on it, and the popover that it opens. A popover needs no script."""
+        """Return the HTML of a seal: a button with words on it, and the popover that it opens. A popover needs no
+        script."""
         label, docname = outcome["label"], self.env.docname
         name = f"Equation ({equation_number(self.env, docname, label)})"
         article = "an" if outcome["kind"][0] in "aeiou" else "a"
@@ -122,7 +125,7 @@ class Seals(SphinxPostTransform):
 
 
 def _words(text: str) -> str:
-    """The text as HTML, with real minus signs. Whatever is between backticks becomes code."""
+    """Convert text to HTML. Hyphens before numbers become minus signs, and text between backticks becomes code."""
     parts = re.split(r"`+([^`]+)`+", escape(text))
     return "".join(f"<code>{part}</code>" if k % 2 else with_minus(part) for k, part in enumerate(parts))
 

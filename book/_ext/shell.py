@@ -1,5 +1,5 @@
-"""The shell of the book: what each page loads, the line under its title, its folded boxes, and the rule that pictures
-need alternative text."""
+"""The frame of the book's pages: the files that each page loads, the line below its title, its folded boxes, and the
+rule that pictures need alternative text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from html import escape
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 
-import executed  # noqa: F401  (puts the repository's root on the path, before tools is imported)
+import executed  # noqa: F401  (puts the repository's root on the path before tools is imported)
 import sphinxcontrib.katex
 from docutils import nodes
 from formulas import with_minus
@@ -26,21 +26,21 @@ from tools.paths import BOOK, ROOT
 
 LOGGER = logging.getLogger(__name__)
 
-# Jupyter Book loads these on every page. They are for features that this book does not use (live kernels, tabs, cards),
-# or for which it needs no script (folded boxes are <details>).
+# Files that Jupyter Book loads on every page. They are for features that this book doesn't use (live kernels, tabs,
+# cards) or that work without a script here (folded boxes are <details>).
 UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design|kernelName")
 SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
 MACHINERY = (BOOK / "_ext", BOOK / "_templates", ROOT / "tools")
 ALT_LEAST = 20
-DESCRIPTION = (60, 200)  # characters
+DESCRIPTION = (60, 200)  # in characters
 
 
 # -- what makes a page ------------------------------------------------------------------------------------------------
 
 
 def machinery() -> str:
-    """A hash of the code that makes pages from their sources. Sphinx watches it as a setting: when the hash changes,
-    every page is read again."""
+    """Return a hash of the code that converts sources to pages. It is a setting that Sphinx watches: when the hash
+    changes, every page is read again."""
     files = sorted(
         path for folder in MACHINERY for path in folder.rglob("*") if path.suffix in (".py", ".mjs", ".html")
     )
@@ -55,7 +55,7 @@ def machinery() -> str:
 
 def prepare_assets(app: Sphinx, config: object) -> None:
     sphinxcontrib.katex.NODEJS_BINARY = assets.node()
-    # On a busy machine the default of five seconds is not enough.
+    # On a busy machine, the default of five seconds isn't enough.
     sphinxcontrib.katex.STARTUP_TIMEOUT = sphinxcontrib.katex.RENDER_TIMEOUT = 60.0
     sphinxcontrib.katex.KaTeXServer.start_server_process = start_renderer
     config.html_static_path += [str(assets.ensure()), str(fonts.ensure())]
@@ -63,9 +63,12 @@ def prepare_assets(app: Sphinx, config: object) -> None:
 
 
 def start_renderer(rundir: Path, timeout: float) -> tuple[subprocess.Popen, socket.socket]:
-    """Start the process that renders the formulas, and connect to it. On a busy machine the socket exists before
-    anybody listens on it, but Sphinx's extension only checks that it exists. The extension's method for Windows tries
-    to connect repeatedly, as this function does, but there each formula waits twice for the network's 40 ms."""
+    """Start the process that renders the formulas, and connect to it.
+
+    The Sphinx extension checks only that the socket exists, but on a busy machine the socket may exist before the
+    process listens on it. On Windows, the extension does try to connect repeatedly, as this function does. There,
+    however, it uses a network connection, on which each formula waits twice for 40 ms.
+    """
     renderer = sphinxcontrib.katex.KaTeXServer
     address = rundir / "katex.sock"
     process = subprocess.Popen(
@@ -90,24 +93,25 @@ LONG_NAME = re.compile(r'(<span class="pre">)(\w*[a-z]_[a-z]\w{8,})<')
 def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
     def used(asset: object) -> bool:
         attributes = getattr(asset, "attributes", {})
-        start = attributes.get("body", "")[:60]  # the widgets' state is long and may contain any word
+        start = attributes.get("body", "")[:60]  # the widget state is long and could contain any word
         return not UNUSED.search(f"{getattr(asset, 'filename', asset)} {start}")
 
     if context.get("title") == context.get("docstitle"):
-        context["docstitle"] = ""  # otherwise the first page's title has the book's name twice
+        context["docstitle"] = ""  # otherwise the book's name would occur twice in the title of the first page
     for kind in ("script_files", "css_files"):
         context[kind] = [asset for asset in context[kind] if used(asset)]
-    # sphinx-thebe also writes its configuration into the body.
+    # sphinx-thebe also writes its configuration into the body of the page.
     body = re.sub(r'<script type="text/x-thebe-config">.*?</script>', "", context.get("body", ""), flags=re.DOTALL)
     body = re.sub(r"<script>kernelName = .*?</script>", "", body)
-    # Remove labels that hide the visible text from a screen reader, and a role that browsers no longer support.
+    # Remove labels that hide visible text from screen readers. Further below, remove roles that browsers no longer
+    # support.
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
-    # Sphinx formats the lines of a signature as a list of definitions, although they define nothing.
+    # Sphinx formats the lines of a signature as a definition list, although nothing is defined there.
     body = SIGNATURE.sub(lambda found: f'<span class="sig-lines">{found[1].replace("dd>", "span>")}</span>', body)
-    # A column's heading without text is not a heading.
+    # An empty column heading is not a heading.
     body = body.replace('<th class="head"><p></p></th>', "<td></td>")
     body = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
-    # A long name in code may break behind an underscore.
+    # Long names in code may be wrapped after an underscore.
     body = LONG_NAME.sub(lambda name: f"{name[1]}{name[2].replace('_', '_<wbr/>')}<", body)
     context["body"] = body.replace(' role="doc-biblioentry"', "")
 
@@ -116,13 +120,13 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
 
 
 def description(doctree: nodes.document) -> str:
-    """The description of a page for search engines: sentences from its first paragraph without a formula, as many as a
-    search result shows."""
+    """Return the description of a page for search engines. It consists of the title, followed by the first sentences of
+    the first paragraph that contains no formulas, as many as fit in a search result."""
     for paragraph in doctree.findall(nodes.paragraph):
         text = " ".join(paragraph.astext().split())
         if len(text) < DESCRIPTION[0] or next(paragraph.findall(nodes.math), None) is not None:
             continue
-        # Pages of one kind may begin in the same way, so the description begins with the title.
+        # The first paragraphs of similar pages may begin with the same words, so the description begins with the title.
         title = doctree.next_node(nodes.title).astext().rstrip(".")
         room = DESCRIPTION[1] - len(title)
         while len(text) > room:
@@ -141,7 +145,7 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
 
 
 def exercises(doctree: nodes.document) -> nodes.section | None:
-    """The section with a page's exercises, or None."""
+    """Return the section that contains the page's exercises, or None if there is none."""
     sections = doctree.findall(nodes.section)
     return next((one for one in sections if one.next_node(nodes.title).astext().startswith("Exercise")), None)
 
@@ -164,13 +168,14 @@ def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         f'<a class="noprint" href="{folder}/{takeaway.ZIP}">All notebooks and the package</a></p>'
     )
     section = title.parent
-    first = next((one for one in section if "front" in one.get("classes", ())), title)  # the front block stays on top
+    # the front block stays at the top
+    first = next((one for one in section if "front" in one.get("classes", ())), title)
     section.insert(section.index(first) + 1, nodes.raw("", line, format="html"))
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Finish the site: write the notebooks and the zip that the lines under the titles link to, fill in the reading
-    times, and make the pages light."""
+    """Finish the site. Write the notebooks and the zip file to which each page links below its title, fill in the
+    reading times, and reduce the size of the pages."""
     if exception is None and app.builder.format == "html":
         notebooks.write_beside(app, Path(app.outdir) / "notebooks")
         takeaway.pack(Path(app.outdir) / "notebooks")
@@ -182,8 +187,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 
 class FoldedBoxes(SphinxPostTransform):
-    """An admonition of the class `dropdown` becomes <details>, which opens without a script, by keyboard, and in
-    print."""
+    """Convert admonitions of the class `dropdown` to <details> elements, which readers can open without a script and by
+    keyboard. These boxes can also be opened for printing."""
 
     default_priority = 200
     formats = ("html",)
@@ -197,19 +202,19 @@ class FoldedBoxes(SphinxPostTransform):
             classes = " ".join(name for name in box["classes"] if name != "dropdown")
             opened = nodes.raw("", f'<details class="folded {classes}"><summary>{summary}</summary>', format="html")
             title.parent.remove(title)
-            box["classes"] = []  # docutils would copy them to the first node that replaces the box
+            box["classes"] = []  # otherwise docutils would copy the classes to the first node that replaces the box
             box.replace_self([opened, *box.children, nodes.raw("", "</details>", format="html")])
 
 
 # -- letters ----------------------------------------------------------------------------------------------------------
 
-# A single letter, with a prime if it has one, as in *m* or *L*′. Longer text between asterisks is usually an emphasised
-# word.
-LETTER = re.compile(r"[A-Za-zα-ωΑ-Ω]′?")
+# Matches a single letter, optionally with a prime, as in *m* or *L*′, or a letter times a Greek one, as in *mθ*. Longer
+# text between asterisks is usually an emphasised word.
+LETTER = re.compile(r"(?:[A-Za-z]?[α-ωΑ-Ω]|[A-Za-z])′?")
 
 
 class Letters(SphinxPostTransform):
-    """Make an italic letter in the prose look as it does in formulas, because it is the name of a number."""
+    """Make single italic letters in the prose look as they do in formulas, because they are names of variables."""
 
     default_priority = 200
     formats = ("html",)
@@ -221,7 +226,7 @@ class Letters(SphinxPostTransform):
 
 
 class Minuses(SphinxPostTransform):
-    """Numbers that cells hand to the prose have a minus sign, not a hyphen."""
+    """Replace hyphens before numbers by minus signs, for example in numbers that cells insert into the prose."""
 
     default_priority = 201
     formats = ("html",)
@@ -247,7 +252,7 @@ def _in_code(text: nodes.Text) -> bool:
 
 
 class _Pictures(HTMLParser):
-    """Collects the alternative text of every picture in a piece of HTML."""
+    """Parser that collects the alternative text of every picture in a piece of HTML."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -271,7 +276,7 @@ class _Pictures(HTMLParser):
 
 
 def alt_problem(text: str | None, uri: str = "") -> str | None:
-    """What is wrong with a picture's alternative text, or None if nothing is."""
+    """Describe what is wrong with a picture's alternative text. Returns None if nothing is."""
     text = (text or "").strip()
     if not text:
         return "has no alternative text"

@@ -1,4 +1,5 @@
-"""`{try}`: what to try with a figure, in a few steps. Each asks first, and says why once the reader has tried it.
+"""`{try}`: a few steps to try with a figure. Each step asks a question first, and gives the reason once the reader has
+tried it.
 
     ```{try} lock
     Slide both tokens by 50. Will RoPE's score move?
@@ -9,13 +10,22 @@
     why: Both arrows turn by the same angle, so the angle between them stays.
     ```
 
-A step is a question of a sentence or two. Then come, each on a line of its own that may go on in the next ones:
-`answers:`, two to four of them, with an asterisk before the right one; `start:`, the dials as a link to the figure has
-them (left out: as it opens); `show:`, which of them "just show me" turns; `goal:`, when the step is done, conditions on
-dials and on the figure's numbers, joined by `&`; `hides:`, left out or what gives the answer away until the reader has
-guessed, `words` or `curves`; and `why:`. An empty line ends a step.
+A step begins with a question of a sentence or two. The following fields each start on a new line, and may continue on
+the next lines:
 
-Without the page's script, question, answers and the reason are text; with it, the figure asks in its own card.
+- `answers:` two to four answers, with an asterisk before the right one;
+- `start:` the dial settings at the start, written as in a link to the figure (by default, the settings at which it
+  opens);
+- `show:` the dials that "just show me" moves, with their settings;
+- `goal:` conditions under which the step is done, on dials and on the figure's numbers, joined by `&`;
+- `hides:` the part of the figure that would give the answer away, `words` or `curves`, which is hidden until the reader
+  has guessed (by default, nothing is hidden);
+- `why:` the reason.
+
+An empty line ends a step.
+
+Without the page's script, the question, the answers and the reason are plain text. With it, the figure asks the
+question in a card of its own.
 """
 
 from __future__ import annotations
@@ -34,8 +44,8 @@ HIDDEN = ("", "words", "curves")
 
 
 class Step(NamedTuple):
-    """What the reader is asked, the answers and which is right, how the figure is set, and why it is so; `line` and
-    `why_line` count within the block."""
+    """One step: the question, the answers and the index of the right one, the figure's settings, and the reason. `line`
+    and `why_line` are counted from the start of the block."""
 
     sentence: str
     line: int
@@ -50,7 +60,7 @@ class Step(NamedTuple):
 
 
 def steps_of(lines: list[str]) -> list[Step]:
-    """The steps of a `{try}` block. `ValueError` if there are none or too many, or one lacks something.
+    """Return the steps of a `{try}` block. Raises `ValueError` if there are none or too many, or if one is incomplete.
 
     >>> block = ["Does it move?", "answers: Yes | *No", "start: m=0", "show: m=5", "goal: m>=5", "why: It is fixed."]
     >>> steps_of(block)[0].answers, steps_of(block)[0].right
@@ -92,7 +102,8 @@ def _step(block: list[str], line: int) -> Step:
 
 
 def answers_of(text: str) -> tuple[tuple[str, ...], int]:
-    """The answers, and which is right: the one with an asterisk before it, which leaves an odd number of them.
+    """Return the answers, and the index of the right one. The right answer begins with an unpaired asterisk, so it
+    contains an odd number of asterisks.
 
     >>> answers_of("It falls | *It rises | *m* stays")
     (('It falls', 'It rises', '*m* stays'), 1)
@@ -107,7 +118,7 @@ def answers_of(text: str) -> tuple[tuple[str, ...], int]:
 
 
 class Item(nodes.list_item):
-    """A step in the list on the page."""
+    """A step in the page's list of steps."""
 
 
 class Try(SphinxDirective):
@@ -133,7 +144,7 @@ class Try(SphinxDirective):
         )
         answers = nodes.bullet_list(classes=["try-answers"])
         answers.extend(nodes.list_item("", *self._parsed(answer, step.line)) for answer in step.answers)
-        # The right answer first, so that what follows is its reason.
+        # Repeat the right answer before the reason, so it is clear what the reason explains.
         lead = self._parsed(step.answers[step.right], step.line)[0].children
         stop = "" if step.answers[step.right].endswith((".", "?", "!")) else "."
         reason, *more = self._parsed(step.why, step.why_line)

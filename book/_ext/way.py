@@ -1,9 +1,9 @@
-"""The way through the book: a map of the chapters, on the front page and at the end of each chapter.
+"""The way through the book: a map of the chapters, which is shown on the front page and at the end of each chapter.
 
-`{way}` on the front page becomes the whole map: each chapter with its question, a path for one weekend, and the pages
-for readers who have a model to fix. Each chapter ends with a small map that shows where its reader is, what comes next,
-and what is optional. A chapter whose first figure comes late opens with its picture from the map. The contents of the
-map are in `book/_way.yml`. Reading times are counted in the finished pages (`tools.minutes`).
+On the front page, `{way}` becomes the whole map: each chapter with its question, a path for one weekend, and the pages
+for readers who have a model to fix. Each chapter ends with a small map, which shows where the reader is, what comes
+next, and what is optional. If a chapter's first figure comes late, the chapter opens with its picture from the map. The
+contents of the map are in `book/_way.yml`. Reading times are estimated from the finished pages (`tools.minutes`).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Way:
         return [one for one in self.chapters if not one.optional]
 
     def after(self, page: str) -> Chapter | None:
-        """The page to read next, or None if there is none. After a page of the story it is the next page of the story.
-        After an optional page it is whatever page follows, so that readers get back to the story.
+        """Return the page to read next, or None if there is none. A page of the story is followed by the next page of
+        the story. An optional page is followed by whichever page comes next, which leads readers back to the story.
 
         >>> way = Way((Chapter("a", "A"), Chapter("b", "B", optional=True), Chapter("c", "C")), (), ())
         >>> [next and next.page for next in map(way.after, "abc")]
@@ -72,7 +72,7 @@ class Way:
 
 @cache
 def read() -> Way:
-    """The contents of `_way.yml`, read once for each build."""
+    """Return the contents of `_way.yml`, which is read once per build."""
     told = yaml.safe_load((BOOK / "_way.yml").read_text(encoding="utf-8"))
     chapters, practice = (tuple(Chapter(**one) for one in told[name]) for name in ("chapters", "practice"))
     return Way(chapters, tuple(told["weekend"]), practice)
@@ -82,7 +82,7 @@ def read() -> Way:
 
 
 def link(one: Chapter, text: str = "", minutes: bool = True) -> str:
-    """A link from one page of the book to another, with the minutes that it takes.
+    """Return a link from one page of the book to another, with the minutes that it takes to read that page.
 
     >>> link(Chapter("decay", "Decay"))
     '<a href="decay.html">Decay</a> <small><span class="minutes" data-of="decay">…</span> min</small>'
@@ -99,7 +99,7 @@ def picture(one: Chapter) -> str:
 
 
 def tile(one: Chapter, here: str, following: Chapter | None, whole: bool) -> str:
-    """The HTML of a chapter on the map."""
+    """Return the HTML of a chapter's tile on the map."""
     at, comes = one.page == here, one == following
     marks = ["you are here"] * at + ["next"] * comes + ["optional"] * (one.optional and not at and not comes)
     look = [name for name, so in (("way-here", at), ("way-next", comes), ("way-optional", one.optional)) if so]
@@ -114,7 +114,7 @@ def tile(one: Chapter, here: str, following: Chapter | None, whole: bool) -> str
 
 
 def opening(one: Chapter) -> str:
-    """The picture that a chapter opens with, and what it shows."""
+    """Return the HTML of the picture that a chapter opens with, and of its caption."""
     return f'<div class="opening">{picture(one)}<p>{escape(one.opening)}</p></div>'
 
 
@@ -148,7 +148,7 @@ def front_map(way: Way) -> str:
 
 
 def end_map(way: Way, here: str) -> str:
-    """The map that a chapter ends with."""
+    """Return the HTML of the map that a chapter ends with."""
     following, first = way.after(here), ""
     if here == LAST:
         first = '<p class="way-heading way-first">That was the story. The rest is optional.</p>' + practice(way)
@@ -179,7 +179,7 @@ class WholeWay(SphinxDirective):
 
 
 def put(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put the maps into a page, if the page is part of the site."""
+    """Put the maps into a page when building the site."""
     if app.builder.format != "html":
         return
     way, page = read(), PurePosixPath(docname).name
@@ -199,12 +199,12 @@ def put(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def mark(listed: BeautifulSoup, way: Way, here: str) -> BeautifulSoup:
-    """Mark in the list of contents which chapters belong to the story, and which are optional."""
+    """Mark each chapter in the list of contents as part of the story or as optional."""
     chapters = {one.page: one for one in way.chapters}
     for item in listed.select("li.toctree-l1"):
         href = item.a["href"]
         one = chapters.get(here if href == "#" else PurePosixPath(href).stem)
-        # The theme reuses its list, so an entry may be marked already.
+        # The theme reuses its list, so an entry may already be marked.
         if one is None or {"way-story", "way-optional"} & set(item["class"]):
             continue
         item["class"] = [*item["class"], "way-optional" if one.optional else "way-story"]
@@ -234,6 +234,6 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("way", WholeWay)
     app.connect("config-inited", prepare_thumbnails)
     app.connect("doctree-resolved", put)
-    app.connect("html-page-context", mark_contents, priority=901)  # after the theme has made its list
+    app.connect("html-page-context", mark_contents, priority=901)  # after the theme has built its list
     app.add_css_file("way.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,9 @@
-"""Code that is too long for its column goes on in the next line, further in, rather than off the page's edge; a table
-that is too wide for the column takes the empty one beside it too.
+"""Fit code and tables to the page. Lines of code that are too long for the text column are continued on the next line,
+indented further, instead of running off the page's edge. Tables that are too wide for the text column extend into the
+empty column beside it.
 
-What was printed in columns would be unreadable in broken lines: it scrolls, and its edge shows that there is more.
+Output that was printed in columns would be unreadable with wrapped lines. It scrolls instead, and its edge shows that
+there is more.
 """
 
 from __future__ import annotations
@@ -16,17 +18,17 @@ BLOCK = re.compile(r'(<div class="highlight"><pre)(>(?:<span></span>)?)(.*?)(</p
 MARKUP = re.compile(r"<[^>]*>")
 COLUMNS = re.compile(r"\S {2,}\S")
 PRINTED = re.compile(r'<div class="output [^"]*highlight-[^"]*">\s*$')
-FITS = 36  # characters in a line that fits everywhere
-ROWS = 3  # from so many lines on, columns are a table
+FITS = 36  # number of characters in a line that fits on every screen
+ROWS = 3  # least number of lines with columns that count as a table
 
 TABLE = re.compile(r'<div class="table-box">(<table class="book-table">.*?</table>)</div>', re.DOTALL)
 ROW = re.compile(r"<tr\b.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<t[hd]\b([^>]*)>(.*?)</t[hd]>", re.DOTALL)
-NARROW, LETTER, PADDING = 684, 8, 29  # pixels: the column, a letter, a cell's padding
+NARROW, LETTER, PADDING = 684, 8, 29  # in pixels: the widths of the text column, of a letter and of a cell's padding
 
 
 def wrap(block: re.Match) -> str:
-    """A block of code whose long lines are elements of their own, each knowing how far in it begins.
+    """Return a code block whose long lines are separate elements. Each of them has its indentation as a style variable.
 
     >>> print(wrap(BLOCK.search('<div class="highlight"><pre><span></span>a\\n    ' + 50 * "b" + '\\nc</pre></div>')))
     <div class="highlight"><pre><span></span>a
@@ -42,7 +44,8 @@ def wrap(block: re.Match) -> str:
 
 
 def _line(line: str) -> str:
-    """Pygments closes its elements at a line's end, so that a line can be put into one."""
+    """Put a line into an element of its own if it is long. This is possible because Pygments closes its elements at the
+    end of each line."""
     text = unescape(MARKUP.sub("", line)).rstrip("\n")
     if len(text) <= FITS:
         return line
@@ -50,12 +53,14 @@ def _line(line: str) -> str:
 
 
 def widen(box: re.Match) -> str:
-    """A table's box; it takes the column beside the text, too, if its longest words ask for more than the text's."""
+    """Return a table's box. If the table's longest words don't fit in the text column, the box extends into the column
+    beside it."""
     return box[0].replace('"table-box"', '"table-box full-width"', 1) if least_width(box[1]) > NARROW else box[0]
 
 
 def least_width(table: str) -> int:
-    """About how many pixels a table needs: numbers are not broken, and sentences only between words.
+    """Estimate how many pixels wide a table must be. Numbers are never wrapped, and sentences are wrapped only between
+    words.
 
     >>> least_width("<tr><th>a long name</th><td class='number'>1 000</td></tr>")
     130

@@ -1,4 +1,5 @@
-// The search page: a reader's words in the field, the pages that answer them in the list. The index is sections.js.
+// The search page: readers type words into the field, and the list shows the pages that match. The index is
+// sections.js.
 import { indexed, LONGEST, question, ranked, SHOWN, snippet, split, words } from "./ranking.js";
 
 function marked(text, terms) {

@@ -1,27 +1,27 @@
-// Which pages of the book answer a reader's words, best first, each with its best sections. MiniSearch finds and weighs
-// words (BM25), Porter's stemmer makes one form of scale, scales and scaling; what a reader means, and how much of it a
-// section has, is here.
+// Find the pages of the book that match a reader's query, best first, each with its best sections. MiniSearch finds and
+// weights words (BM25), and Porter's stemmer reduces scale, scales and scaling to the same form. This file works out
+// what a query means, and how much of it each section covers.
 import MiniSearch from "minisearch";
 import { stemmer } from "stemmer";
 
 const SHOWN = 20; // pages
-const MORE = 3; // further sections of each, …
-const GOOD = 0.75; // … if they have at least this part of what its best has of the question
-const FEW = 5; // where none of them is good
-const LONGEST = 400; // characters of a question; more than a sentence or two would only take time
+const MORE = 3; // further sections listed for each page, …
+const GOOD = 0.75; // … if they cover at least this share of what the page's best section covers
+const FEW = 5; // pages shown if none of them is a good match
+const LONGEST = 400; // characters of a query; anything beyond a sentence or two would only take time
 const SNIPPET = 220; // characters
 const BOOST = { title: 3, page: 2.5, keywords: 2, names: 2, text: 0.5 };
 const OWN = Object.keys(BOOST).filter((field) => field !== "keywords");
-const BM25 = { k: 1.2, b: 0.5, d: 0.5 }; // b: a long section is no worse for being long
-const BEGINNING = 0.6; // what a word counts that only begins with what was written
+const BM25 = { k: 1.2, b: 0.5, d: 0.5 }; // b: low, because a long section is no worse for being long
+const BEGINNING = 0.6; // weight of a word that only begins with the reader's word
 const MISSPELT = 0.5;
-const MEANT = 0.8; // … that is another name for it
-const MEANT_TOO = 0.5; // … if the book uses the reader's own word as well
-const ABOUT = 0.9; // at most what a name counts where it is only a keyword, as part of the best where it stands
-const ADJACENT = 0.3; // what it adds if all neighbouring words of a question are neighbours in a section, too …
-const LOOKED_AT = 80; // … which only the best of them are searched for
-const WHOLE = 1.5; // the power of the share of a question that a section has
-const TAILS = /^(Further reading|Summary|Exercises?)\b/; // they say again what was said
+const MEANT = 0.8; // weight of another name for the same thing …
+const MEANT_TOO = 0.5; // … and its weight if the book also uses the reader's own word
+const ABOUT = 0.9; // limit for the score of a name that is only a keyword, relative to the best section that has it
+const ADJACENT = 0.3; // bonus if all adjacent words of the query are adjacent in a section too …
+const LOOKED_AT = 80; // … which is checked only for this many of the best sections
+const WHOLE = 1.5; // exponent of the share of the query that a section covers
+const TAILS = /^(Further reading|Summary|Exercises?)\b/; // these sections repeat what was said before
 const TAIL = 0.6;
 
 // ---- Words ----
@@ -29,28 +29,28 @@ const TAIL = 0.6;
 const WORD = /\beq(?:-[\p{L}\p{N}]+)+|[\p{L}\p{N}]+(?:[_.][\p{L}\p{N}]+)*/gu;
 const isName = (word) => /[_.]|^eq-/.test(word);
 
-// One of two spellings: normalize is normalise, neighbour is neighbor, centre is center.
+// Reduce two spellings to one: normalize is normalise, neighbour is neighbor, centre is center.
 const spelt = (word) =>
   word
     .replace(/([iy])z(e|e[drs]|ers|ing|ations?)$/, "$1s$2")
     .replace(/(.{3})our(s|ed|ing|hoods?|al)?$/, "$1or$2")
     .replace(/(.{2})tre([sd]?)$/, "$1ter$2");
 
-const stems = new Map(); // the book's words come again and again
+const stems = new Map(); // a cache, because the same words occur again and again
 function stem(word) {
   if (/[\d_.-]/.test(word)) return word;
-  if (!stems.has(word)) stems.set(word, stemmer(spelt(word)).replace(/(.{4})i$/, "$1")); // symmetry as symmetric
+  if (!stems.has(word)) stems.set(word, stemmer(spelt(word)).replace(/(.{4})i$/, "$1")); // symmetry like symmetric
   return stems.get(word);
 }
 
-// Words that say nothing of what is asked.
+// Words that say nothing about the subject of a query.
 const SMALL = new Set(
   ("a an and are as at be but by can do does for from has have how i if in into is it its me my no not of on or so " +
     "that the then there this to was what when where which why will with you your").split(" ").map(stem),
 );
 const telling = (word) => word.length > 1 && !SMALL.has(word);
 
-// As they are written: rotate_half is one, and 10,000 is 10000.
+// The words as written: rotate_half is a single word, and 10,000 is 10000.
 function spoken(text) {
   const plain = text.toLowerCase().normalize("NFKD").replace(/[\u0300-\u036f]/g, "");
   const told = plain.replace(/√/g, " sqrt ").replace(/(\d),(?=\d{3})/g, "$1");
@@ -61,7 +61,7 @@ const written = (text) => spoken(text).map(stem);
 
 const pieces = (word) => (isName(word) ? word.split(/[_.-]/).filter(Boolean).map(stem) : []);
 
-// And the words within words: rotate, half.
+// The words as written, and also the words within them: rotate, half.
 const words = (text) => written(text).flatMap((word) => [word, ...pieces(word)]);
 
 // ---- The index ----
@@ -86,13 +86,13 @@ function indexed({ pages, sections }) {
   return index;
 }
 
-// Where two letters changed places.
+// Results for the word with two adjacent letters swapped.
 function exchanged(word, index) {
   const others = [...word].slice(1).map((_, i) => word.slice(0, i) + word[i + 1] + word[i] + word.slice(i + 2));
   return others.flatMap((other) => index.search(other));
 }
 
-// Where the word is written as two. The stem of finetuning is finetun, but that of tuning is tune.
+// Results for sections that write the word as two. The stem of finetuning is finetun, but that of tuning is tune.
 function parted(word, index) {
   for (let i = 2; i < word.length - 2; i++) {
     const rest = word.slice(i);
@@ -107,7 +107,7 @@ function parted(word, index) {
   return [];
 }
 
-// Where a name stands, and then the pages that are about it.
+// Results for a name: first the sections that contain it, then the pages that are about it.
 function named(name, index) {
   const there = new Set(index.search(name, { fields: OWN }).map(({ id }) => id));
   const found = index.search(name);
@@ -116,8 +116,8 @@ function named(name, index) {
   return first ? found.map((one) => (there.has(one.id) ? one : less(one))) : found;
 }
 
-// The sections that have a word, and how it stands there: `counts` is less than 1 if it is not the reader's own word,
-// and `near` says whether it is at least almost that.
+// The sections that match a word, and how well. The weight `counts` is less than 1 if they don't contain the reader's
+// own word, and `near` says whether they contain at least a similar one.
 function lookedUp(word, index) {
   const exact = isName(word) ? named(word, index) : index.search(word);
   if (exact.length > 0) return { found: exact, counts: 1, near: true };
@@ -140,12 +140,13 @@ function lookedUp(word, index) {
 
 const question = (text) => text.slice(0, LONGEST).trim();
 
-// Whether words stand in a text as they were asked: one behind the other.
+// Whether a text contains these words in this order, one right after the other.
 const stands = (list, text) => ` ${text.join(" ")} `.includes(` ${list.join(" ")} `);
 
 const pairs = (list) => list.slice(1).map((word, i) => [list[i], word]);
 
-// What was asked, in parts: words as they were said, and what is meant by them.
+// Split a query into parts. Each has the words as the reader wrote them (`said`), and the book's words for them
+// (`meant`).
 function parts(query, synonyms, index) {
   const asked = written(query);
   const known = synonyms
@@ -167,7 +168,8 @@ function parts(query, synonyms, index) {
   return [...found, ...[...new Set(single)].map((word) => ({ said: [word], meant: [] }))];
 }
 
-// The scores of the sections for a list of words, the words that stand there, and how well they were found.
+// The sections' scores for a list of words, the terms found in them, and whether the words were found exactly or
+// nearly.
 function total(list, index) {
   const sums = new Map();
   const all = [...new Set(list)].map((word) => lookedUp(word, index));
@@ -180,21 +182,21 @@ function total(list, index) {
   return { sums, terms, exact: all.every(({ counts }) => counts === 1), near: all.every(({ near }) => near) };
 }
 
-// What a part of the question scores in the sections: its own words, or what is meant by them.
+// The sections' scores for a part of the query, either for its own words or for the book's words for them.
 function scored({ said, meant }, index) {
   const own = total(said, index);
   const other = total(meant, index);
   const sums = new Map(own.sums);
   const most = Math.max(...other.sums.values());
   const usual = own.exact && said.length === 1 ? MEANT_TOO : MEANT;
-  // A name that the book has is meant as it stands: where it stands comes first.
+  // If the book contains a name, readers mean exactly that name, so the sections that contain it come first.
   const counts = own.exact && said.some(isName) ? Math.min(usual, Math.min(...own.sums.values()) / 2 / most) : usual;
   for (const [place, score] of other.sums) sums.set(place, Math.max(sums.get(place) ?? 0, score * counts));
   return { sums, terms: [...own.terms, ...other.terms], known: own.near || meant.length > 0 };
 }
 
-// The pages, best first, each with the places of its best section and of more, its score and the share of the question
-// that it has; the words that stand there; and whether only few of them are good.
+// Return the pages, best first: each with its best section and further ones, its score, and the share of the query that
+// it covers. Also return the terms found in them, and whether the matches are weak.
 function ranked(query, data, index) {
   const asked = parts(query, data.synonyms, index).map((part) => scored(part, index));
   const weights = asked.map(({ sums }) => Math.log2(1 + data.sections.length / Math.max(1, sums.size)));
@@ -216,7 +218,8 @@ function ranked(query, data, index) {
 
 const better = (a, b) => b.score - a.score || a.place - b.place;
 
-// Best first, where a section counts more in which neighbouring words of the question are neighbours, too.
+// Sort the sections, best first, after raising the scores of those in which adjacent words of the query are adjacent
+// too.
 function together(list, said, { pages, sections }) {
   const asked = pairs(said).filter((pair) => pair.every(telling));
   for (const one of list.sort(better).slice(0, LOOKED_AT)) {
@@ -228,7 +231,8 @@ function together(list, said, { pages, sections }) {
   list.sort(better);
 }
 
-// A page is as good as its best section; its further ones stand below that.
+// Group the sections by page. A page is as good as its best section, and its further sections are listed below that
+// one.
 function grouped(list, { sections }) {
   const found = new Map(); // page → its best section
   for (const one of list) {
@@ -248,11 +252,11 @@ function weak(list, unknown) {
 
 const PIECE = /([\p{L}\p{N}_]+(?:[.,][\p{L}\p{N}_]+)*)/u;
 
-// The text in pieces, and which of them are among the words that were found.
+// Split a text into pieces, and mark the pieces that are among the terms found.
 const split = (text, terms) =>
   text.split(PIECE).map((piece, i) => ({ piece, hit: i % 2 === 1 && words(piece).some((one) => terms.has(one)) }));
 
-// The part of the text with most of the words, cut between words.
+// The part of the text with the most terms, cut between words.
 function snippet(text, terms) {
   const places = [];
   let at = 0;

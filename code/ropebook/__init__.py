@@ -1,13 +1,13 @@
-"""The code of the book *RoPE, Turn by Turn*: one module per chapter, under the chapter's name.
+"""The code of the book *RoPE, Turn by Turn*: one module per chapter, named after the chapter.
 
-Import the module you need, for example ``from ropebook import attention``. What you need to build a model can be
-imported from here as well:
+Import the module you need, for example ``from ropebook import attention``. The names that you need to build a model can
+also be imported directly from ``ropebook``:
 
 >>> from ropebook import RotaryEmbedding
 >>> RotaryEmbedding(dim=8, layout="half")
 RotaryEmbedding(dim=8, base=10000, layout='half', rotary_dim=8)
 
-Nothing is imported before it is asked for, so a module costs only what it uses itself.
+Nothing is imported until you use it, so each module loads only what it needs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import importlib.util
 
 __version__ = "0.1.0"
 
-# The module of each main name; `__init__.pyi` tells type checkers the same.
+# The module that defines each of the main names; `__init__.pyi` repeats this for type checkers.
 _HOMES = {
     "RotaryEmbedding": "efficient",
     "apply_rotary": "efficient",
@@ -36,7 +36,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """One of the main names, or a module of the package, imported on first use."""
+    """Return the main name or the module called ``name``, importing it on first use."""
     if name in _HOMES:
         return getattr(importlib.import_module(f"ropebook.{_HOMES[name]}"), name)
     own = f"ropebook.{name}"

@@ -1,4 +1,4 @@
-"""Small checks of arguments, used by every module.
+"""Small argument checks, used by every module.
 
 Each function takes the argument's name and value. It returns the value (numbers as a plain ``int`` or ``float``), or
 raises ``TypeError`` if the value is of the wrong kind and ``ValueError`` if it is out of range. The message names the
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def integer(
     name: str, value: object, minimum: int | None = None, maximum: int | None = None
 ) -> int:
-    """Accepts an integer from ``minimum`` to ``maximum``, both included; ``None`` means no limit.
+    """Accept an integer from ``minimum`` to ``maximum`` inclusive; ``None`` means no limit.
 
     NumPy integers are accepted; booleans, floats (even ``4.0``) and tensors are not.
 
@@ -48,7 +48,7 @@ def integer(
 
 
 def even(name: str, value: object) -> int:
-    """Accepts an even integer of at least 2, such as a head dimension, which is split into pairs.
+    """Accept an even integer of at least 2, such as a head dimension, which is split into pairs.
 
     >>> even("dim", 64)
     64
@@ -65,7 +65,7 @@ def number(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> float:
-    """Accepts a finite real number greater than ``above``, at least ``minimum`` and at most ``maximum``.
+    """Accept a finite real number greater than ``above``, at least ``minimum`` and at most ``maximum``.
 
     Integers and NumPy scalars are accepted; booleans, NaN, infinities and tensors are not.
 
@@ -94,7 +94,7 @@ def number(
 
 
 def choice(name: str, value: object, allowed: Iterable) -> object:
-    """Accepts one of the ``allowed`` values: plain values such as strings, compared by equality.
+    """Accept one of the ``allowed`` values. These are plain values such as strings, and they are compared by equality.
 
     >>> choice("layout", "half", ["interleaved", "half"])
     'half'
@@ -109,8 +109,8 @@ def choice(name: str, value: object, allowed: Iterable) -> object:
 
 
 def listed(name: str, value: object, allowed: str) -> list:
-    """Accepts a list or another sequence, but not a string or a tensor. ``allowed`` is the message's description of
-    what may be passed.
+    """Accept a list or another sequence, but not a string or a tensor. In the error message, ``allowed`` describes what
+    may be passed.
 
     >>> listed("dims", (4, 2), "a list of integers")
     [4, 2]
@@ -121,11 +121,11 @@ def listed(name: str, value: object, allowed: str) -> list:
 
 
 LAYOUTS = ("interleaved", "half")
-"""How a head's entries are paired for the rotation: (2i, 2i + 1), or (i, i + d/2)."""
+"""The two ways to pair a head's entries for the rotation: (2i, 2i + 1), or (i, i + d/2)."""
 
 
 def layout(value: object) -> str:
-    """Accepts one of `LAYOUTS`.
+    """Accept one of `LAYOUTS`.
 
     >>> layout("neox")
     Traceback (most recent call last):
@@ -136,10 +136,10 @@ def layout(value: object) -> str:
 
 
 def layout_said(value: object, stacklevel: int = 3) -> str:
-    """Accepts one of `LAYOUTS`, in functions that rotate with a model's own weights. If the layout is left out (None),
-    it is "interleaved" for one more release, and a ``FutureWarning`` says so. Without the warning, nothing would show
-    that the weights (those of Llama in transformers, for example) need the other layout. The warning points at the
-    caller ``stacklevel`` levels up.
+    """Accept one of `LAYOUTS`. This is the check for functions that rotate with a model's own weights. For one more
+    release, the layout may be left out (None): it is then "interleaved", and a ``FutureWarning`` says so. Without the
+    warning, nothing would show that the weights (those of Llama in transformers, for example) need the other layout.
+    The warning points at the caller ``stacklevel`` levels up.
 
     >>> layout_said("half")
     'half'
@@ -162,8 +162,8 @@ def _compiling() -> bool:
 
 
 def rotary_dim(dim: int, value: object) -> int:
-    """Returns how many entries of a head of width ``dim`` are rotated. It accepts an even number of at most ``dim``, or
-    None for all entries.
+    """Return how many entries of a head of width ``dim`` are rotated. ``value`` must be an even number of at most
+    ``dim``, or None for all entries.
 
     >>> rotary_dim(64, None), rotary_dim(64, 16)
     (64, 16)
@@ -176,8 +176,8 @@ def rotary_dim(dim: int, value: object) -> int:
 
 
 def tensor(name: str, value: object, allowed: str = "a tensor") -> torch.Tensor:
-    """Accepts a tensor of any shape and type."""
-    # imported here, so that modules that only check integers need not load torch
+    """Accept a tensor of any shape and dtype."""
+    # imported here so that modules that only check integers don't have to load torch
     import torch
 
     if not isinstance(value, torch.Tensor):
@@ -186,7 +186,7 @@ def tensor(name: str, value: object, allowed: str = "a tensor") -> torch.Tensor:
 
 
 def floating(name: str, value: object) -> torch.Tensor:
-    """Accepts a tensor of real floating-point numbers, of any shape and precision."""
+    """Accept a tensor of real floating-point numbers, of any shape and precision."""
     allowed = "a floating-point tensor"
     if not tensor(name, value, allowed).is_floating_point():
         raise TypeError(f"{name} must be {allowed}, got dtype {value.dtype}")
@@ -194,7 +194,7 @@ def floating(name: str, value: object) -> torch.Tensor:
 
 
 def rotatable(name: str, value: object) -> torch.Tensor:
-    """Accepts a `floating` tensor with at least two bytes per number, because torch has no arithmetic for float8."""
+    """Accept a `floating` tensor with at least two bytes per number, because torch has no arithmetic for float8."""
     if floating(name, value).dtype.itemsize == 1:
         raise TypeError(
             f"{name} must have at least two bytes per number to be rotated, got dtype {value.dtype}"
@@ -205,14 +205,14 @@ def rotatable(name: str, value: object) -> torch.Tensor:
 def entries(
     name: str, value: torch.Tensor, minimum: int, maximum: int, note: str = ""
 ) -> torch.Tensor:
-    """Accepts a tensor of int64, float32 or float64 whose entries all lie from ``minimum`` to ``maximum``; NaN is
-    refused.
+    """Accept a tensor of int64, float32 or float64 whose entries are all between ``minimum`` and ``maximum`` inclusive;
+    NaN is refused.
 
-    This reads the values, which on an accelerator means waiting for it (`readable`).
+    This reads the values. On an accelerator, that means waiting for the device (see `readable`).
     """
     outside = ~(
         (value >= minimum) & (value <= maximum)
-    )  # written so that NaN counts as outside
+    )  # written this way so that NaN counts as out of range
     if outside.any():
         found = value[outside][0].item()
         raise ValueError(
@@ -222,8 +222,8 @@ def entries(
 
 
 def rows_fit(shape: tuple[int, ...], batch: int | None, seq_len: int) -> bool:
-    """Whether ``shape`` is (seq_len,), (1, seq_len) or, unless ``batch`` is None, (batch, seq_len). The sizes are
-    compared one by one, because torch.compile can't search a list of shapes for a symbolic one.
+    """Return whether ``shape`` is (seq_len,), (1, seq_len) or, unless ``batch`` is None, (batch, seq_len). The sizes
+    are compared one by one, because torch.compile can't search a list of shapes for a symbolic one.
 
     >>> rows_fit((3,), 2, 3), rows_fit((2, 3), 2, 3), rows_fit((2, 3), 4, 3)
     (True, True, False)
@@ -234,7 +234,7 @@ def rows_fit(shape: tuple[int, ...], batch: int | None, seq_len: int) -> bool:
 
 
 def finite(name: str, value: torch.Tensor) -> torch.Tensor:
-    """Accepts a tensor without NaN and infinity. This reads the values, as `entries` does."""
+    """Accept a tensor without NaN or infinity. This reads the values, as `entries` does."""
     outside = ~value.isfinite()
     if outside.any():
         raise ValueError(
@@ -244,8 +244,8 @@ def finite(name: str, value: torch.Tensor) -> torch.Tensor:
 
 
 def readable(value: torch.Tensor) -> bool:
-    """Whether a tensor's values may be read. They may not be read while compiling, if that means waiting for a device,
-    or inside ``torch.func.vmap``, where one tensor represents many."""
+    """Return whether a tensor's values may be read. They may not be read while a graph is being compiled, on a device
+    that we would have to wait for, or inside ``torch.func.vmap``, where one tensor represents many."""
     import torch
 
     if value.device.type != "cpu" or torch.compiler.is_compiling():
@@ -254,8 +254,8 @@ def readable(value: torch.Tensor) -> bool:
 
 
 def _of_a_graph(value: object) -> bool:
-    """Whether the value is a symbol that represents any number in a graph made by torch.export. If we compared it with
-    something, the outcome would become fixed in the graph."""
+    """Return whether the value is a symbol that represents an arbitrary number in a graph made by torch.export. If we
+    compared the symbol with something, the outcome would become fixed in the graph."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, (torch.SymInt, torch.SymFloat))
 

@@ -1,16 +1,15 @@
-"""The book's colours. They are defined only here, for the pages, matplotlib, the figures' scripts, their stills and the
-tests.
+"""The book's colours. The pages, matplotlib, the figures' scripts and stills, and the tests all take them from here.
 
 A colour has the same meaning everywhere:
 
 ==========  ==================================================================
-blue, 1     RoPE, and what the figure is about
-orange, 2   what is new to the model, wrong or broken; numbers below zero
+blue, 1     RoPE, or the subject of the figure
+orange, 2   anything new to the model, wrong or broken; negative numbers
 green, 3    the query
 violet, 4   the key
 crimson, 5  an error message; a byte that the model finds hard
-teal, 6     one more method, where names on the curves aren't enough
-muted       rivals, with their names on the curve; less important words
+teal, 6     an extra method, where names on the curves aren't enough
+muted       other methods, named on their curves; less important words
 ==========  ==================================================================
 
 Within a theme, no two entries of ``PALETTE`` have the same colour, so we can tell from a drawing which entries it uses.
@@ -33,7 +32,7 @@ PALETTE: dict[str, tuple[str, str]] = {
     "5": ("#a8123e", "#ff8ba3"),
     "6": ("#0f6b78", "#5cc9d6"),
 }
-"""The figures' colours by name, each as a pair: the colour in light themes and the one in dark themes."""
+"""The figures' colours by name. Each is a pair: the colour in light themes and the colour in dark themes."""
 
 HUES = {
     "blue": "1",
@@ -43,10 +42,10 @@ HUES = {
     "crimson": "5",
     "teal": "6",
 }
-"""The names in words of those that are not grey."""
+"""The English names of the colours that are not grey."""
 
 ORANGE_IS = ("new", "wrong", "broken", "costly", "below zero")
-"""What orange can stand for."""
+"""The meanings that orange can have."""
 
 _ALWAYS = {"green": "the query", "violet": "the key"}
 
@@ -64,15 +63,15 @@ PAGE: dict[str, tuple[str, str]] = {
     "pst-color-text-muted": ("#4a545f", "#a3adb8"),
     "pst-color-border": ("#c4ccd4", "#3a424d"),
 }
-"""The page's colours by CSS variable: variables of the book, and variables of the theme, which get the book's
+"""The page's colours by CSS variable: the book's own variables, and the theme's variables, which are set to the book's
 colours."""
 
 LIGHT, DARK = 0, 1
 
 
 def meaning(**of: str) -> Mapping[str, str]:
-    """What the colours of a drawing mean, by the names of `HUES`. Orange begins with one of `ORANGE_IS`, green is the
-    query and violet the key; anything else raises ``ValueError``.
+    """Check and return the meanings of a drawing's colours, given by their names in `HUES`. The meaning of orange must
+    begin with one of `ORANGE_IS`, green must be the query, and violet the key. ``ValueError`` otherwise.
 
     >>> meaning(blue="the score", orange="wrong: its error")["orange"]
     'wrong: its error'
@@ -92,7 +91,7 @@ def meaning(**of: str) -> Mapping[str, str]:
 
 
 def variables(theme: int) -> str:
-    """Every colour as a CSS variable, for `LIGHT` or `DARK`.
+    """Return every colour as a CSS variable, for `LIGHT` or `DARK`.
 
     >>> variables(DARK)[:40]
     '--fig-ink: #e6edf3; --fig-muted: #a3adb8'
@@ -102,7 +101,8 @@ def variables(theme: int) -> str:
 
 
 def style_sheet() -> str:
-    """A style sheet that sets the variables for light pages, for dark pages and for print, which is always light.
+    """Return a style sheet that sets the variables for light pages, for dark pages and for print, which is always
+    light.
 
     >>> style_sheet().count("--fig-1")
     3

@@ -1,5 +1,5 @@
-"""Drawings of chapter *RoPE in the complex plane*: products as arrows, a score as a sum of waves, and its mirror
-image."""
+"""Drawings for the chapter *RoPE in the complex plane*: products as arrows, a score as a sum of waves, and a score with
+its mirror image."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ropebook.figures import BLUE, MUTED, ORANGE, figure
 
 
 def arrows(products: Tensor, without: Tensor) -> Figure:
-    """Draws complex numbers as numbered arrows in two planes. On the left are the ``products``, which all agree; on the
-    right the products ``without`` the conjugate. Both are complex, (places,)."""
+    """Draw complex numbers as numbered arrows in two planes. On the left are the ``products``, which are all equal; on
+    the right are the products ``without`` the conjugate. Both arguments are complex tensors of shape (places,)."""
     fig, axes = figure(480, 270, columns=2, sharex=True, sharey=True)
     reach = 1.25 * max(products.abs().max().item(), without.abs().max().item())
     for ax, found, colour, title in (
@@ -47,8 +47,8 @@ def arrows(products: Tensor, without: Tensor) -> Figure:
 
 
 def waves_and_sum(a: Tensor, b: Tensor, base: float, reach: int = 40) -> Figure:
-    """Draws the wave of each pair and, below, the sum of the waves, which is the score, for distances from −``reach``
-    to ``reach``. ``a``, ``b``: (dim/2,)."""
+    """Draw each pair's wave and, below them, the sum of the waves, which is the score. Distances run from −``reach`` to
+    ``reach``. ``a``, ``b``: (dim/2,)."""
     pairs = len(a)
     between, whole = (
         torch.linspace(-reach, reach, 16 * reach + 1, dtype=torch.float64),
@@ -71,8 +71,8 @@ def waves_and_sum(a: Tensor, b: Tensor, base: float, reach: int = 40) -> Figure:
 
 
 def mirrored(curves: dict[str, tuple[Tensor, Tensor]], reach: int = 48) -> Figure:
-    """Draws the score against the distance, with its mirror image dashed. Each name in ``curves`` gets a row, and has
-    the amplitudes (a, b) of its score."""
+    """Plot scores against distance, each with its mirror image as a dashed line. ``curves`` maps the name of each row
+    to the amplitudes (a, b) of its score."""
     whole = torch.arange(-reach, reach + 1)
     fig, axes = figure(480, 330, rows=len(curves), sharex=True)
     for ax, (name, (a, b)) in zip(axes, curves.items(), strict=True):

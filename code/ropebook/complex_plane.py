@@ -28,11 +28,10 @@ from ropebook.shapes import Complex, Float
 def to_complex(
     x: Float[Tensor, "*shape dim"], layout: str = "interleaved"
 ) -> Complex[Tensor, "*shape dim//2"]:
-    """Converts each pair (x, y) to the complex number x + iy: (…, dim) real to (…, dim/2) complex. The result is a
-    copy.
+    """Convert each pair (x, y) to the complex number x + iy: (…, dim) real to (…, dim/2) complex. The result is a copy.
 
     float64 becomes complex128. float32 becomes complex64, and so do float16 and bfloat16, because torch has no usable
-    complex type for them. No digit is lost.
+    complex type for them. No precision is lost.
 
     >>> to_complex(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([1.+2.j, 3.+4.j])
@@ -54,7 +53,7 @@ def to_complex(
 def from_complex(
     z: Complex[Tensor, "*shape pairs"], layout: str = "interleaved"
 ) -> Float[Tensor, "*shape 2*pairs"]:
-    """The inverse of `to_complex`: (…, dim/2) complex64 or complex128 to (…, dim) float32 or float64.
+    """Undo `to_complex`: (…, dim/2) complex64 or complex128 to (…, dim) float32 or float64.
 
     >>> from_complex(torch.tensor([1 + 2j, 3 + 4j]), layout="half")
     tensor([1., 3., 2., 4.])
@@ -73,7 +72,7 @@ def from_complex(
 def phases(
     positions: Positions, dim: int, base: float = 10000.0
 ) -> Complex[Tensor, "... pairs"]:
-    """The numbers e^{imθ_i}: shape positions.shape + (dim/2,), complex128.
+    """Return the numbers e^{imθ_i}: shape positions.shape + (dim/2,), complex128.
 
     >>> phases(3, dim=2)
     tensor([-0.9900+0.1411j], dtype=torch.complex128)
@@ -88,7 +87,7 @@ def rotate(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Float[Tensor, "... dim"]:
-    """Computes R_m x with one complex product for each pair, z_i e^{imθ_i}: shape (…, dim), in x's dtype and on its
+    """Compute R_m x with one complex product for each pair, z_i e^{imθ_i}: shape (…, dim), in x's dtype and on its
     device.
 
     ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: any shape that broadcasts with
@@ -126,10 +125,10 @@ def amplitudes(
     k: Float[Tensor, "... dim"],
     layout: str = "interleaved",
 ) -> Amplitudes:
-    """The amplitudes of the waves that add up to the score of q and k: a_i and b_i, each (…, dim/2), float64.
+    """Return the amplitudes of the waves that add up to the score of q and k: a_i and b_i, each (…, dim/2), float64.
 
-    In the interleaved layout a_i = q_{2i} k_{2i} + q_{2i+1} k_{2i+1} and b_i = q_{2i} k_{2i+1} − q_{2i+1} k_{2i}. These
-    are the real part of q_i conj(k_i), and its imaginary part with the sign changed. `score_at` then computes
+    In the interleaved layout a_i = q_{2i} k_{2i} + q_{2i+1} k_{2i+1} and b_i = q_{2i} k_{2i+1} − q_{2i+1} k_{2i}. They
+    are the real part and the negated imaginary part of q_i conj(k_i). `score_at` then computes
 
         ⟨R_m q, R_n k⟩ = Σ_i a_i cos Δθ_i + b_i sin Δθ_i,   Δ = m − n.
 
@@ -157,10 +156,11 @@ def score_at(
     b: Float[Tensor, "*shape pairs"],
     base: float = 10000.0,
 ) -> Float[Tensor, " ..."]:
-    """The score at each distance, Σ_i a_i cos Δθ_i + b_i sin Δθ_i: shape a.shape[:-1] + distances.shape, float64.
+    """Return the score at each distance, Σ_i a_i cos Δθ_i + b_i sin Δθ_i: shape a.shape[:-1] + distances.shape,
+    float64.
 
-    ``a``, ``b``: (…, dim/2), of the same shape, as `amplitudes` gives them. The sum is taken pair by pair, so it needs
-    no more memory than a few copies of the distances.
+    ``a``, ``b``: (…, dim/2), of the same shape, as returned by `amplitudes`. The sum is taken pair by pair, so the
+    memory needed is only that of a few copies of the distances.
 
     >>> q = torch.tensor([1.0, 2.0, 3.0, 4.0])
     >>> score_at([0, 1, -1], *amplitudes(q, q))  # q = k: the same on both sides
@@ -186,10 +186,10 @@ def score_at(
 def waves(
     distances: Positions, dim: int, base: float = 10000.0
 ) -> Float[Tensor, "... dim"]:
-    """The waves that every score is a sum of, first cos Δθ_0, cos Δθ_1, …, then sin Δθ_0, …: distances.shape + (dim,),
-    float64.
+    """Return the waves of which every score is a weighted sum: first cos Δθ_0, cos Δθ_1, …, then sin Δθ_0, …. Shape
+    distances.shape + (dim,), float64.
 
-    ``waves(distances, dim) @ torch.cat((a, b))`` gives the scores of `score_at`.
+    ``waves(distances, dim) @ torch.cat((a, b))`` computes the scores of `score_at`.
 
     >>> waves([0, 1], dim=2)
     tensor([[1.0000, 0.0000],
@@ -205,10 +205,11 @@ def key_for(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Float[Tensor, "... dim"]:
-    """Finds the key that scores highest with q at ``distance``, among all keys as long as q. It is R_distance q, with
-    the shape and dtype that `rotate` gives.
+    """Find the key that scores highest with q at ``distance``, among all keys of the same length as q. It is R_distance
+    q, with the shape and dtype of the result of `rotate`.
 
-    Its score at this distance is |q|². By the Cauchy–Schwarz inequality, no key of that length scores higher anywhere.
+    Its score at this distance is |q|². By the Cauchy–Schwarz inequality, no key of that length scores higher at any
+    distance.
 
     >>> q = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
     >>> score_at([776, 777, 778], *amplitudes(q, key_for(q, 777)))

@@ -1,4 +1,4 @@
-"""Which device to compute on, and a record of where a number was measured."""
+"""The device to compute on, and a record of where a number was measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ropebook import checks
 
 
 def devices() -> list[torch.device]:
-    """The kinds of device that this machine has, best first: cuda, then mps, then cpu, which every machine has.
+    """Return the kinds of device that this machine has, best first: cuda, then mps, then cpu, which every machine has.
 
     Tests run on each of them.
     """
@@ -26,7 +26,7 @@ def devices() -> list[torch.device]:
 
 
 def device(float64: bool = False) -> torch.device:
-    """The device to compute on: cuda, else mps, else cpu.
+    """Return the device to compute on: cuda if there is one, otherwise mps, otherwise cpu.
 
     ``float64=True`` asks for a device with float64. mps has no float64, so the CPU is used instead.
 
@@ -47,7 +47,7 @@ def provenance(
     command: str | None = None,
     on: torch.device | None = None,
 ) -> dict[str, str | int | None]:
-    """Where and how a number was measured, to be stored with it.
+    """Return a record of where and how a number was measured, to be stored with the number.
 
     ``seed`` and ``command`` are needed to repeat the measurement; ``on`` is the device that did the work (default:
     ``device()``). The record's keys are ``device`` and ``cpu`` (names of the hardware), ``threads`` (the number of CPU

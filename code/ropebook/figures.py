@@ -1,8 +1,8 @@
 """Figures that follow the page's colours: a single inline SVG for light pages, dark pages and print.
 
-A chapter draws with matplotlib as usual. `display_figure` then writes the drawing as SVG. In it, every colour is a CSS
-variable of the page, with a fallback for light pages, and text remains text. The drawing has no background, so there is
-no white box on a dark page.
+A chapter draws with matplotlib as usual. `display_figure` then writes the drawing as SVG. In the SVG, every colour is a
+CSS variable of the page, with a fallback for light pages, and text remains text. The drawing has no background, so
+there is no white box on a dark page.
 
 >>> fig, ax = figure(300, 200)
 >>> _ = ax.plot([1, 2, 3], [1, 4, 9])
@@ -45,7 +45,7 @@ _IN_JUPYTER = {
 
 
 def _variable(name: str, light: str) -> tuple[str, str]:
-    """Returns the short name that a drawing uses for a colour, and its value as CSS.
+    """Return the short name that a drawing uses for a colour, and the colour's value as CSS.
 
     >>> _variable("ink", "#000000")
     ('ink', 'var(--fig-ink, var(--jp-content-font-color1, #000000))')
@@ -94,12 +94,12 @@ _STYLE = {
     "ytick.labelcolor": INK,
 }
 
-# Themes make captions pale and thin, but ours should be as easy to read as the text.
+# Themes make captions pale and thin, but ours should be as easy to read as the body text.
 _CAPTION = "color: inherit; font: inherit; font-size: 0.92em; text-align: left; margin: 0.4em 0 0; padding: 0"
 UNDER_NAME = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
-"""The patch of background behind a name that is written in a picture, as matplotlib's `bbox`."""
+"""The background patch behind a name written in a picture, as a `bbox` for matplotlib."""
 MOST_COLOURS = 4
-"""The greatest number of colours, besides greys, for the lines of a panel."""
+"""The maximum number of colours, not counting greys, for the lines of a panel."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _HREF = "{http://www.w3.org/1999/xlink}href"
 
@@ -111,11 +111,10 @@ def figure(
     columns: int = 1,
     **options,
 ):
-    """Makes an empty figure in the book's style: `(fig, ax)`, or `(fig, axes)` with an array of axes for several
-    panels.
+    """Make an empty figure in the book's style: `(fig, ax)`, or for several panels `(fig, axes)` with an array of axes.
 
-    `width` and `height` are in CSS pixels; text in the drawing is 12 of these pixels high. The page scales the drawing
-    to its column, and enlarges it by at most a quarter. The session's matplotlib settings are changed to the book's.
+    `width` and `height` are in CSS pixels; text in the drawing is 12 CSS pixels high. The page scales the drawing to
+    its column, and enlarges it by at most a quarter. This changes matplotlib's settings for the session to the book's.
     Further options are passed to `Figure.subplots`.
     """
     checks.number("width", width, minimum=50, maximum=2000)
@@ -136,7 +135,7 @@ def heatmap(
     columns=None,
     form: str | None = "{:.2f}",
 ):
-    """Draws a table of numbers as coloured cells: blue above zero, orange below, and more opaque for larger absolute
+    """Draw a table of numbers as coloured cells: blue above zero, orange below, and more opaque for larger absolute
     values.
 
     Args:
@@ -144,7 +143,7 @@ def heatmap(
         values: (rows, columns), at most 4096 cells; NaN is written as text and gets no colour.
         limit: the absolute value that gets the full colour; by default the largest finite absolute value.
         rows, columns: labels of the rows and the columns.
-        form: how a number is written in its cell; None leaves the cells without numbers.
+        form: the format of the number in each cell; None leaves the cells without numbers.
     """
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or not 1 <= values.size <= 4096:
@@ -197,7 +196,7 @@ def heatmap(
 
 
 def powers(axis, base: int = 10) -> None:
-    """Sets ticks at the powers of `base` on a logarithmic axis (`ax.xaxis`, `ax.yaxis`), in plain text such as 10⁻³."""
+    """Set ticks at the powers of `base` on a logarithmic axis (`ax.xaxis`, `ax.yaxis`), in plain text such as 10⁻³."""
     checks.choice("base", base, (2, 10))
 
     def label(value, _position):
@@ -209,8 +208,8 @@ def powers(axis, base: int = 10) -> None:
 
 
 def svg(fig, alt: str) -> str:
-    """Writes the figure as one `<svg>` element for a page. It follows the theme, has no background, and is the same to
-    the byte every time.
+    """Return the figure as one `<svg>` element for a page. The element follows the theme, has no background, and is the
+    same every time, byte for byte.
 
     Args:
         fig: a matplotlib figure drawn with this module's colours only.
@@ -260,8 +259,8 @@ def svg(fig, alt: str) -> str:
 
 
 def _tidy(root) -> set[str]:
-    """Drop what a page does not need and replace colours with variables; returns the short names of the variables
-    used."""
+    """Remove everything that a page does not need, and replace colours with variables. Return the short names of the
+    variables used."""
     used = {"ink"}
 
     def variable(match):
@@ -308,7 +307,7 @@ def _two_places(match) -> str:
 
 
 def _name_ids(root, prefix: str) -> None:
-    """Keep the ids that something refers to, with this figure's prefix, and drop the others."""
+    """Remove ids that nothing refers to, and give the others this figure's prefix."""
     wanted = {
         reference.get("href", "").lstrip("#") for reference in root.iter("use")
     }
@@ -329,7 +328,7 @@ def _name_ids(root, prefix: str) -> None:
 
 
 def _unwrap(parent) -> None:
-    """Drop groups without attributes (their children stay), empty groups, and shapes that paint nothing."""
+    """Remove groups without attributes (keeping their children), empty groups, and shapes that paint nothing."""
     children = []
     for child in parent:
         _unwrap(child)
@@ -371,7 +370,7 @@ def name_line(
 
 
 def _check_grammar(fig) -> None:
-    """Raises ValueError if a figure breaks the book's rules for telling lines apart."""
+    """Raise ValueError if a figure breaks the book's rules for telling lines apart."""
     if fig.legends or any(ax.get_legend() is not None for ax in fig.axes):
         raise ValueError(
             "a figure has no legend: name each line beside it, with name_line"
@@ -387,7 +386,8 @@ def _check_grammar(fig) -> None:
 
 
 def _check_meaning(drawing: str, words: str) -> None:
-    """Raises ValueError if green is not the query or violet not the key: then the words speak of it."""
+    """Raise ValueError if the drawing uses green but the words don't mention a query, or violet but they don't mention
+    a key."""
     for name, meaning in (("green", "quer"), ("violet", "key")):
         if f"var(--fig-{HUES[name]}," in drawing and meaning not in words.lower():
             raise ValueError(
@@ -401,11 +401,11 @@ def display_figure(fig, alt: str, caption: str | None = None) -> None:
     Args:
         fig: a matplotlib figure drawn with this module's colours only.
         alt: what the figure shows, in at least 20 characters.
-        caption: plain text under the figure that says what to look at, or where and when the data were measured.
+        caption: plain text under the figure. It says what to look at, or where and when the data were measured.
 
     Raises:
-        ValueError: as `svg`, and for a legend, more than `MOST_COLOURS` colours in one panel, green without a query,
-            or violet without a key.
+        ValueError: as for `svg`; also for a legend, more than `MOST_COLOURS` colours in one panel, green without a
+            query, or violet without a key.
     """
     _check_grammar(fig)
     text = (

@@ -1,7 +1,8 @@
-"""Finds entries of strided tensors that share memory, because an operation in place would rotate them more than once.
+"""Find out whether entries of strided tensors share memory. If they do, an in-place operation would rotate them more
+than once.
 
 Entry (i, j, …) of a tensor with strides s₁, s₂, … is at the address start + i·s₁ + j·s₂ + … Two entries share memory if
-two such sums are equal. Only the strides and sizes matter for that, so no values are read.
+these sums are equal for both. This depends only on the strides and sizes, so no values are read.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ Terms = list[tuple[int, int, int]]  # (stride, smallest factor, largest factor)
 
 
 def repeats(x: Tensor) -> bool:
-    """Whether two entries of x share memory, as in an expanded view.
+    """Return whether two entries of x share memory, as in an expanded view.
 
-    Inside ``torch.compile`` it notices only expanded axes, because the sizes are symbols there and cannot be sorted.
+    Inside ``torch.compile``, only expanded axes are detected, because sizes are symbolic there and cannot be sorted.
 
     >>> repeats(torch.zeros(3, 4).T), repeats(torch.zeros(1, 4).expand(3, 4))
     (False, True)
     """
-    if x.is_contiguous():  # an empty tensor is, too
+    if x.is_contiguous():  # this is also true of an empty tensor
         return False
     axes = [(s, n - 1) for s, n in zip(x.stride(), x.shape, strict=True) if n > 1]
     if any(step == 0 for step, _ in axes):
@@ -37,8 +38,8 @@ def repeats(x: Tensor) -> bool:
         reach += step * most
     else:  # Each stride exceeds the distance that all smaller strides can span together, as in slices and transposes.
         return False
-    # Consider the largest stride along which two entries differ. Along it their indices differ by at least 1; along the
-    # smaller strides the difference can be anything.
+    # Consider the largest stride along which two entries differ. Along it, their indices differ by at least 1; along
+    # the smaller strides, they may differ by any amount.
     return any(
         _reach([(step, 1, most), *((s, -n, n) for s, n in reversed(axes[:at]))], 0)
         for at, (step, most) in enumerate(axes)
@@ -46,8 +47,8 @@ def repeats(x: Tensor) -> bool:
 
 
 def check_writable(name: str, x: Tensor) -> None:
-    """Raises ``ValueError`` if entries of x share memory (`repeats`), because an operation in place would change that
-    memory several times."""
+    """Raise ``ValueError`` if entries of x share memory (see `repeats`), because an in-place operation would change
+    that memory more than once."""
     if repeats(x):
         raise ValueError(
             f"{name} must hold each number once to be rotated in place, got shape {tuple(x.shape)} with strides "
@@ -56,8 +57,8 @@ def check_writable(name: str, x: Tensor) -> None:
 
 
 def check_apart(q: Tensor, k: Tensor) -> None:
-    """Raises ``ValueError`` if q and k share memory, because operations in place on both would change it twice. Inside
-    ``torch.compile``, which has no addresses, this notices only the same tensor passed twice.
+    """Raise ``ValueError`` if q and k share memory, because in-place operations on both would change it twice. Inside
+    ``torch.compile``, where there are no addresses, this detects only a tensor that is passed as both q and k.
     """
     compiling = torch.compiler.is_compiling()
     if q is k or (not compiling and share(q, k)):
@@ -68,7 +69,8 @@ def check_apart(q: Tensor, k: Tensor) -> None:
 
 
 def share(x: Tensor, y: Tensor) -> bool:
-    """Whether some entry of x overlaps an entry of y in memory. Two slices of the same tensor may or may not overlap.
+    """Return whether some entry of x overlaps an entry of y in memory. Two slices of the same tensor may or may not
+    overlap.
 
     >>> both = torch.zeros(4, 6)
     >>> share(both[:, :3], both[:, 3:]), share(both[:, :3], both[:, 2:])
@@ -76,7 +78,7 @@ def share(x: Tensor, y: Tensor) -> bool:
     """
     if x.device != y.device or x.is_meta or x.numel() == 0 or y.numel() == 0:
         return False
-    # We count in bytes. The tensors overlap if some byte of an entry of x has the same address as some byte of an entry
+    # We count in bytes. The tensors overlap if a byte of some entry of x has the same address as a byte of some entry
     # of y.
     limits = {1: [1 - y.element_size(), x.element_size() - 1]}
     for tensor, side in ((y, 0), (x, 1)):
@@ -89,8 +91,8 @@ def share(x: Tensor, y: Tensor) -> bool:
 
 
 def _reach(terms: Terms, target: int) -> bool:
-    """Whether Σ factor·stride = target for some whole factors within their limits. ``terms`` start with the largest
-    stride."""
+    """Return whether Σ factor·stride = target for some integer factors within their limits. ``terms`` are sorted from
+    the largest stride to the smallest."""
     if not terms:
         return target == 0
     if target % math.gcd(*(step for step, _, _ in terms)):

@@ -1,8 +1,8 @@
-"""A gallery of mistakes: rotations that were found in published code and explanations, each wrong in one way, and the
-measurements that detect them.
+"""A gallery of mistakes: rotations that were found in published code and explanations, each of which is wrong in one
+way, and the measurements that detect these mistakes.
 
-None of them raises an error, and all return tensors of the right shapes. Every rotation here takes q, k, v (…, T, d)
-and their positions (T,) and returns q′, k′, v′.
+None of the rotations raises an error, and all of them return tensors of the right shapes. Every rotation here takes q,
+k, v (…, T, d) and their positions (T,), and returns q′, k′, v′.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def correct(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """The correct rotation: q and k are rotated by their positions, and v is left alone. q, k, v (…, T, d), positions
-    (T,)."""
+    """The correct rotation: q and k are rotated by their positions, and v is left unchanged. q, k, v (…, T, d),
+    positions (T,)."""
     angles = rope.angles(positions, q.shape[-1], base)
     return _turn(q, angles, layout), _turn(k, angles, layout), v
 
@@ -54,7 +54,7 @@ def missing_sin(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """The sine is forgotten for k, which becomes k·cos + rotate_half(k); q is rotated correctly."""
+    """Wrong: the sine is left out for k, which becomes k·cos + rotate_half(k). q is rotated correctly."""
     angles = rope.angles(positions, q.shape[-1], base)
     k1, k2 = split_pairs(k, layout)
     cos = angles.cos()
@@ -71,7 +71,8 @@ def ignored_positions(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """The argument ``positions`` is never read, so every text is rotated as if it started at 0 and had no gaps."""
+    """Wrong: the argument ``positions`` is never read, so every text is rotated as if it started at position 0 and had
+    no gaps."""
     return correct(q, k, v, torch.arange(q.shape[-2]), base=base, layout=layout)
 
 
@@ -84,7 +85,7 @@ def degrees(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """mθ_i is taken to be in degrees, so every pair rotates 57 times too slowly."""
+    """Wrong: mθ_i is assumed to be in degrees, so every pair rotates 57 times too slowly."""
     angles = rope.angles(positions, q.shape[-1], base).deg2rad()
     return _turn(q, angles, layout), _turn(k, angles, layout), v
 
@@ -98,8 +99,8 @@ def halved_dim(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """The exponent has half the head dimension, θ_i = base^(−2i/(d/2)). That is the right result for a base of
-    base²."""
+    """Wrong: the exponent uses half the head dimension, θ_i = base^(−2i/(d/2)). The correct rotation with a base of
+    base² gives the same result."""
     return correct(q, k, v, positions, base=base**2, layout=layout)
 
 
@@ -112,8 +113,8 @@ def swapped_layout(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """cos and sin are arranged for one layout, but the quarter turn is that of the other, so the two entries of a pair
-    get different angles."""
+    """Wrong: cos and sin are arranged for one layout, but the quarter turn belongs to the other layout, so the two
+    entries of a pair get different angles."""
     angles = rope.angles(positions, q.shape[-1], base)
     wide = join_pairs(angles, angles, layout)
     quarter = rotate_half if layout == "interleaved" else rotate_every_two
@@ -133,7 +134,7 @@ def other_layout(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """q and k are rotated properly, but in the layout that the weights were not trained for."""
+    """Wrong: q and k are rotated correctly, but in the layout that the weights were not trained for."""
     other = "half" if checks.layout(layout) == "interleaved" else "interleaved"
     return correct(q, k, v, positions, base=base, layout=other)
 
@@ -147,7 +148,7 @@ def rotated_values(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """v is rotated, as well as q and k."""
+    """Wrong: v is rotated, as well as q and k."""
     angles = rope.angles(positions, q.shape[-1], base)
     return tuple(_turn(x, angles, layout) for x in (q, k, v))
 
@@ -161,8 +162,8 @@ def bf16_table(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """cos and sin are rounded to bfloat16 while q and k are wider, as when a table is loaded from a half-precision
-    checkpoint."""
+    """Wrong: cos and sin are rounded to bfloat16 although q and k are wider, as happens when a table is loaded from a
+    half-precision checkpoint."""
     cos, sin = rounded_cos_sin(positions, q.shape[-1], base, rounded="table")
     turned = (rotate_by_pairs(x, cos, sin, layout) for x in (q, k))
     return *turned, v
@@ -177,7 +178,7 @@ def query_only(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """q is rotated but k is not, so the score depends on m instead of m − n."""
+    """Wrong: q is rotated but k is not, so the score depends on m instead of m − n."""
     q, _, _ = correct(q, k, v, positions, base=base, layout=layout)
     return q, k, v
 
@@ -191,7 +192,7 @@ def key_value(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """k and v are rotated but q is not: the right function is applied to the wrong two tensors."""
+    """Wrong: k and v are rotated but q is not. This is the right function, applied to the wrong two tensors."""
     _, k, v = rotated_values(q, k, v, positions, base=base, layout=layout)
     return q, k, v
 
@@ -214,11 +215,11 @@ MISTAKES: Mapping[str, Callable[..., Rotated]] = types.MappingProxyType(
 
 
 class Diagnosis(NamedTuple):
-    """The results of `diagnose`. Each is the largest deviation from a property that a rotation must have; it is 0 up to
-    rounding if the rotation has it."""
+    """The results of `diagnose`. Each field is the largest deviation from a property that a rotation must have. It is
+    0, up to rounding, if the rotation has the property."""
 
-    lengths: float  # | |q′|/|q| − 1 |, the same for k: a rotation preserves lengths
-    start: float  # |q′ − q| at position 0, the same for k: nothing is rotated there
+    lengths: float  # | |q′|/|q| − 1 |, also for k: a rotation preserves lengths
+    start: float  # |q′ − q| at position 0, also for k: nothing is rotated there
     shift: float  # change of the scores when all positions move by the same amount
     scores: float  # error of the scores at positions 0, 1, 2, …
     gaps: float  # error of the scores at positions with gaps
@@ -226,9 +227,10 @@ class Diagnosis(NamedTuple):
     output: float  # change of softmax(scores) v′ when all positions move by the same amount
 
     def caught_by(self, tolerance: float = 1e-6) -> tuple[str, ...]:
-        """The names of the measurements above ``tolerance``. A test of one of these would notice the mistake."""
+        """Return the names of the measurements that exceed ``tolerance``. A test of any of these would detect the
+        mistake."""
         measured = self._asdict().items()
-        # written so that NaN counts as a mistake
+        # `not <=` makes NaN count as a mistake
         return tuple(name for name, size in measured if not size <= tolerance)
 
 
@@ -242,9 +244,10 @@ def diagnose(
     shift: int = 100,
     generator: torch.Generator | None = None,
 ) -> Diagnosis:
-    """Measure a rotation (one of `MISTAKES`, or any function with their signature) on random q, k, v in float64.
+    """Measure a rotation on random q, k and v in float64. The rotation may be one of `MISTAKES`, or any function with
+    the same signature.
 
-    Scores are divided by √d. The positions with gaps are 0, 3, 6, …; all positions move by ``shift``.
+    Scores are divided by √d. The positions with gaps are 0, 3, 6, …. All positions are moved by ``shift``.
 
     >>> diagnose(correct).caught_by()
     ()
@@ -281,9 +284,10 @@ def diagnose(
 def compared(
     rotations: Mapping[str, Callable[..., Rotated]], seed: int = 0, **options
 ) -> dict[str, list]:
-    """The columns of a table with the name of each rotation and the results of `diagnose`, or None for those that pass.
+    """Return the columns of a table with the name of each rotation and its results from `diagnose`. A measurement that
+    passes is shown as None.
 
-    All rotations are measured on the same random numbers. ``options`` are passed to `diagnose`.
+    All rotations are measured on the same random numbers. ``options`` are passed on to `diagnose`.
 
     >>> compared({"correct": correct, "values too": rotated_values})["scores"]
     [None, None]

@@ -1,8 +1,9 @@
-"""Which numbers in a rotation may be rounded? One step is done in a narrow type, all others in float64.
+"""Which numbers in a rotation may be rounded? To find out, we do one step in a low-precision type and all others in
+float64.
 
 In the computation of a score, we can round the positions, the frequencies, the angles, the finished cosines and sines,
-or the rotated queries and keys. The functions here round one of these and measure the effect on the tables and on
-scores.
+or the rotated queries and keys. The functions here round one of these quantities and measure the effect on the tables
+and on the scores.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def rounded_cos_sin(
     dtype: torch.dtype = torch.bfloat16,
     rounded: str | None = None,
 ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
-    """Computes cos mθ_i and sin mθ_i in float64, with one step done in ``dtype``: each positions.shape + (dim/2,).
+    """Compute cos mθ_i and sin mθ_i in float64, with one step done in ``dtype``. Each has shape positions.shape +
+    (dim/2,).
 
     ``rounded`` says what is rounded: "positions" (m), "inv_freq" (θ), "angles" (m, θ and their product, as if
     everything were computed in dtype), "table" (the finished cos and sin), or ``None`` (nothing). In float16,
@@ -67,7 +69,7 @@ def table_error(
     dtype: torch.dtype = torch.bfloat16,
     rounded: str = "table",
 ) -> Float[Tensor, " *shape"]:
-    """The largest error of any pair's cos or sin, at each position: shape positions.shape, float64, at most 2.
+    """Return the largest error of any pair's cos or sin, at each position: shape positions.shape, float64, at most 2.
 
     >>> errors = table_error(torch.tensor([1, 257]), 64, rounded="positions")
     >>> errors[0].item(), errors[1].item() > 0.8
@@ -80,12 +82,13 @@ def table_error(
 
 
 class ScoreError(NamedTuple):
-    """The errors of scores as shares of |q||k|; the result of `score_error`."""
+    """The errors of scores, relative to |q||k|; the result of `score_error`."""
 
     rms: Float[Tensor, " *shape"]
-    """The root mean square over random q and k. Their directions are independent, and all are equally likely."""
+    """The root mean square over random q and k. Their directions are independent, and all directions are equally
+    likely."""
     worst: Float[Tensor, " *shape"]
-    """The largest error over all q and k other than 0."""
+    """The largest error over all nonzero q and k."""
 
 
 def score_error(
@@ -98,19 +101,20 @@ def score_error(
     rounded: str = "table",
     generator: torch.Generator | None = None,
 ) -> ScoreError:
-    """The error of the score of a query at m and a key at m − ``distance``, at each m of ``positions``: float64.
+    """Return the error of the score of a query at m and a key at m − ``distance``, at each m of ``positions``: float64.
 
-    The exact score depends only on ``distance``. So should the error, but if ``rounded`` is an early step it depends on
-    m as well. ``rounded`` is a step of `rounded_cos_sin`, or "result", which means that the rotation is exact and then
-    the rotated q and k are rounded to ``dtype``.
+    The exact score depends only on ``distance``. The error should too, but if ``rounded`` is an early step, the error
+    also depends on m. ``rounded`` is a step of `rounded_cos_sin`, or "result", which means that the rotation is exact,
+    and the rotated q and k are then rounded to ``dtype``.
 
     For a step of `rounded_cos_sin` the error is qᵀEk, where each pair i contributes a block of size e_i (`pair_errors`)
-    to E. So both numbers are exact. ``worst`` is the operator norm of E, max e_i, which q and k reach if they are zero
-    outside that pair. ``rms`` is the Frobenius norm of E divided by d, √(2Σe_i²)/d.
+    to E. So ``worst`` and ``rms`` are both exact. ``worst`` is the operator norm of E, max e_i, which is reached by a q
+    and a k that are zero outside the pair with the largest e_i. ``rms`` is the Frobenius norm of E divided by d,
+    √(2Σe_i²)/d.
 
-    For "result", ``worst`` is the least upper bound, 2δ + δ². Here δ = u/(1 + u) is the largest share by which
-    ``dtype`` rounds a number, and 1 + 2u is its first number after 1. Rotated q and k whose entries are all just above
-    1 + u come as close to this bound as you like, at any position. ``rms`` is measured over 1000 pairs of q and k that
+    For "result", ``worst`` is the least upper bound, 2δ + δ². Here δ = u/(1 + u) is the largest relative rounding error
+    in ``dtype``, and 1 + 2u is the next number after 1 in ``dtype``. Rotated q and k whose entries are all just above 1
+    + u come as close to this bound as you like at any position. ``rms`` is measured over 1000 pairs of q and k that
     ``generator`` draws.
 
     >>> m = torch.tensor([10, 1_000_000])
@@ -151,7 +155,8 @@ def pair_errors(
     dtype: torch.dtype = torch.bfloat16,
     rounded: str = "table",
 ) -> Float[Tensor, "*shape pairs"]:
-    """The largest error of each pair's part of the score, as a share of that pair's length in q times its length in k.
+    """Return the largest error of each pair's part of the score, relative to the pair's length in q times its length in
+    k.
 
     The query is at m, the key at m − ``distance``, and one step of `rounded_cos_sin` is done in ``dtype``. If z is cos
     + i·sin and ẑ the rounded z, a pair adds Re(q k̄ z_m z̄_n) to the score. The error is then Re(q k̄ e) with e = ẑ_m

@@ -1,4 +1,4 @@
-"""Stored measurements: JSON files with their provenance, which benchmarks write and the chapters read."""
+"""Stored measurements: JSON files with their provenance, written by benchmarks and read by the chapters."""
 
 import json
 import os
@@ -12,30 +12,31 @@ from typing import BinaryIO
 from ropebook import checks
 
 _BESIDE_THE_CODE = Path(__file__).resolve().parents[2] / "results"
-# "trials" has the trained models and their results, "real" the measurements of a published model, a file for each.
+# Folders with many files each: "trials" for the trained models and their results, "real" for the measurements of a
+# published model.
 _MODELS, _PUBLISHED = "trials", "real"
-# where downloadable notebooks keep their copy of the results
+# the folder in which downloadable notebooks keep their copy of the results
 _INSIDE_THE_PACKAGE = Path(__file__).resolve().parent / "_results"
 
 _PROVENANCE = ("device", "torch", "date", "seed", "command")
 
 
 def load(name: str) -> dict:
-    """Loads the result `name` as it was saved: a dictionary whose keys include "provenance".
+    """Load the result `name` as it was saved, which is a dictionary whose keys include "provenance".
 
     Args:
-        name: the file's name in `results/` without its ending.
+        name: the name of the file in `results/`, without its extension.
 
     Raises:
-        ValueError: the name has characters other than letters, digits, `_` and `-`.
-        FileNotFoundError: there is no such result; the message lists those that exist.
+        ValueError: the name contains characters other than letters, digits, `_` and `-`.
+        FileNotFoundError: there is no such result. The message lists the results that exist.
     """
     return json.loads(find(name).read_text(encoding="utf-8"))
 
 
 def find(name: str, kind: str = "json") -> Path:
-    """Returns the path of the result `name`, a file of this kind, such as "json" or "safetensors". Raises the same
-    errors as `load`."""
+    """Return the path of the result `name`. ``kind`` is the file's extension, such as "json" or "safetensors". Raises
+    the same errors as `load`."""
     _checked(name)
     folders = (
         _BESIDE_THE_CODE,
@@ -53,17 +54,19 @@ def find(name: str, kind: str = "json") -> Path:
 
 
 def save(name: str, data: dict, provenance: dict, folder: str = "") -> Path:
-    """Write `data` with its provenance to `results/<name>.json`, either completely or not at all, and return the path.
+    """Write `data` with its provenance to `results/<name>.json`, and return the path. Either the whole file is written
+    or none of it.
 
     Args:
         name: letters, digits, `_` and `-`.
-        data: the measurements: finite numbers, strings, lists, dictionaries.
-        provenance: as `ropebook.device.provenance` gives it.
-        folder: "" for `results/` itself, or one of the folders in it: "trials", "real". `load` needs only the name.
+        data: the measurements, which consist of finite numbers, strings, lists and dictionaries.
+        provenance: a dictionary as returned by `ropebook.device.provenance`.
+        folder: "" for `results/` itself, or the name of one of its folders, "trials" or "real". To load the result,
+            you need only the name.
 
     Raises:
-        ValueError: the name is bad, the folder is not one of these, a number is not finite, the data already have
-            "provenance", or the provenance lacks device, torch, date, seed or command.
+        ValueError: the name is invalid, the folder is not one of these, a number is not finite, the data already have
+            a "provenance" key, or the provenance lacks device, torch, date, seed or command.
     """
     _checked(name)
     if "provenance" in data:
@@ -89,11 +92,11 @@ def save(name: str, data: dict, provenance: dict, folder: str = "") -> Path:
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A context that gives a file to write to. Once everything is written, the file is moved to `path`; if writing
-    fails, nothing is left of it."""
+    """Context manager that yields a temporary file to write to. On success the file is moved to `path`; on failure it
+    is deleted."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The temporary file is in the target's folder, so that replacing the target is one step and nobody can read half a
-    # file.
+    # The temporary file is in the target's folder, so that it can replace the target in one step and nobody can read
+    # half a file.
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -107,14 +110,14 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
 
 def caption(result: dict) -> str:
-    """A line that says where a result comes from, for the caption of its figure or table.
+    """Return one line that says where a result comes from, for the caption of its figure or table.
 
     >>> where = {"device": "CPU", "torch": "2.6.0", "date": "2026-01-31", "seed": 0, "command": "make bench"}
     >>> caption({"provenance": where | {"threads": 2}})
     'Measured on CPU, 2 threads, with torch 2.6.0 on 2026-01-31, seed 0, by: make bench.'
 
     Raises:
-        ValueError: the result has no provenance, or an incomplete one.
+        ValueError: the result's provenance is missing or incomplete.
     """
     provenance = result.get("provenance", {})
     _complete(provenance)

@@ -1,10 +1,11 @@
-"""The basis of every chapter: frequencies, positions, angles, cosines and sines, pairs.
+"""The foundation of every chapter: frequencies, positions, angles, cosines and sines, pairs.
 
 Notation: position m, dimension d (even), pair index i = 0 … d/2 − 1, base b, frequency θ_i = b^(−2i/d) in radians per
 position. Angles mθ_i are computed in float64, and only the finished cosine or sine is cast to a smaller type. For a
 device without float64 (mps), the angles are computed on the CPU.
 
-The functions check their arguments, except for those described as "without checks", whose callers have done that.
+The functions check their arguments, except for those described as "without checks", whose callers have already checked
+them.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ def inv_freq(
     dtype: torch.dtype = torch.float64,
     device: torch.device | str | None = None,
 ) -> Float[Tensor, " pairs"]:
-    """The frequencies θ_i = base^(−2i/dim), in radians per position: shape (dim/2,), in falling order from 1.
+    """Return the frequencies θ_i = base^(−2i/dim), in radians per position: shape (dim/2,), in decreasing order from 1.
 
-    ``dtype`` is float64 or float32. Half types are refused. In bfloat16 a frequency can be wrong by one part in 256, so
-    the angle mθ_i would be off by a whole radian once it has reached 256 radians.
+    ``dtype`` is float64 or float32. Half-precision types are refused: in bfloat16 a frequency can be wrong by one part
+    in 256, so the angle mθ_i could be off by a whole radian once it has reached 256 radians.
 
     >>> inv_freq(8)
     tensor([1.0000, 0.1000, 0.0100, 0.0010], dtype=torch.float64)
@@ -52,7 +53,8 @@ def inv_freq(
 
 
 def wavelengths(dim: int, base: float = 10000.0) -> Float[Tensor, " pairs"]:
-    """The wavelengths λ_i = 2π/θ_i, the number of positions that each pair needs for one turn. Shape (dim/2,), float64.
+    """Return the wavelengths λ_i = 2π/θ_i, the number of positions that each pair needs for one turn. Shape (dim/2,),
+    float64.
 
     The shortest is 2π. The longest is 2π·base^((dim−2)/dim), which is less than 2π·base.
 
@@ -63,7 +65,7 @@ def wavelengths(dim: int, base: float = 10000.0) -> Float[Tensor, " pairs"]:
 
 
 def dim_and_base(dim: int, base: float) -> tuple[int, float]:
-    """Checks and returns a dimension, which must be even, and a base, which must be at least 1.
+    """Check and return a dimension, which must be even, and a base, which must be at least 1.
 
     >>> dim_and_base(64, 10000)
     (64, 10000.0)
@@ -77,10 +79,10 @@ def dim_and_base(dim: int, base: float) -> tuple[int, float]:
 def angles(
     positions: Positions, dim: int, base: float = 10000.0
 ) -> Float[Tensor, "... pairs"]:
-    """The angles mθ_i in radians: shape positions.shape + (dim/2,), float64.
+    """Return the angles mθ_i in radians: shape positions.shape + (dim/2,), float64.
 
     ``positions``: a tensor, array, list or number; integers, float32 or float64. They may be negative or fractional,
-    and are at most 2^31 in absolute value. Half types are refused, because bfloat16 cannot tell 256 from 257.
+    and are at most 2^31 in absolute value. Half-precision types are refused, because bfloat16 cannot tell 256 from 257.
 
     >>> angles(3, dim=4)
     tensor([3.0000, 0.0300], dtype=torch.float64)
@@ -93,10 +95,10 @@ def angles(
 def turns(
     positions: Positions, dim: int, base: float = 10000.0
 ) -> Float[Tensor, "... pairs"]:
-    """How many turns each pair has completed: mθ_i/2π, shape positions.shape + (dim/2,), float64.
+    """Return how many turns each pair has completed: mθ_i/2π, shape positions.shape + (dim/2,), float64.
 
-    The fractional part is the direction in which the clock's hand points. At m = L − 1, the pairs with at least one
-    turn are those that have been at every angle within a text of L words.
+    The fractional part is the direction in which the pair's clock hand points. The pairs that have completed a turn at
+    m = L − 1 are those that have been at every angle within a sequence of L tokens.
 
     >>> turns(511, dim=4)
     tensor([81.3282,  0.8133], dtype=torch.float64)
@@ -105,7 +107,7 @@ def turns(
 
 
 def as_positions(name: str, value: Positions) -> Real[Tensor, " ..."]:
-    """Converts ``value`` to a tensor of int64, float32 or float64, with no entry above `LARGEST_POSITION` in absolute
+    """Convert ``value`` to a tensor of int64, float32 or float64, with no entry above `LARGEST_POSITION` in absolute
     value.
 
     >>> as_positions("positions", [0, 1.5])
@@ -129,9 +131,9 @@ def as_positions(name: str, value: Positions) -> Real[Tensor, " ..."]:
 
 
 def check_positions(positions: Tensor) -> None:
-    """Raises ``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64, and ``ValueError`` if one
-    of them is beyond ±2^31 or NaN. Values on an accelerator are not read, because that would mean waiting for it.
-    Values in a compiled graph are not read either.
+    """Raise ``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64, and ``ValueError`` if any
+    position is beyond ±2^31 or NaN. Values on an accelerator are not read, because that would mean waiting for the
+    device. Values in a compiled graph are not read either.
     """
     allowed = "positions must be"
     if not isinstance(positions, Tensor):
@@ -145,7 +147,7 @@ def check_positions(positions: Tensor) -> None:
 
 
 def float64_device(device: torch.device) -> torch.device:
-    """The device on which to compute in float64: this device itself, or the CPU for mps, which has no float64.
+    """Return the device on which to compute in float64: ``device`` itself, or the CPU for mps, which has no float64.
 
     >>> float64_device(torch.device("mps"))
     device(type='cpu')
@@ -154,7 +156,7 @@ def float64_device(device: torch.device) -> torch.device:
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:
-    """The type in which numbers of this type are rotated: float64 for float64, float32 for all others.
+    """Return the dtype in which numbers of this dtype are rotated: float64 for float64, and float32 for all others.
 
     >>> wide(torch.bfloat16)
     torch.float32
@@ -163,7 +165,7 @@ def wide(dtype: torch.dtype) -> torch.dtype:
 
 
 def in_float64(x: Shaped[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
-    """Converts x to float64, on its device if that has float64, otherwise on the CPU.
+    """Convert x to float64, on its own device if that device has float64, otherwise on the CPU.
 
     >>> in_float64(torch.tensor([1, 2]))
     tensor([1., 2.], dtype=torch.float64)
@@ -179,14 +181,14 @@ def cos_sin(
     inv_freq: Float[Tensor, " pairs"],
     dtype: torch.dtype = torch.float32,
 ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
-    """Computes cos mθ_i and sin mθ_i: two tensors of shape positions.shape + (d/2,), on the device of ``positions``.
+    """Compute cos mθ_i and sin mθ_i: two tensors of shape positions.shape + (d/2,), on the device of ``positions``.
 
     ``positions``: integers, float32 or float64, any shape, checked by `check_positions`. If their values may not be
-    read, cos and sin of a position beyond 2^31 are NaN. ``inv_freq``: θ, shape (d/2,), float32 or float64.
+    read, the cos and sin of any position beyond 2^31 are NaN. ``inv_freq``: θ, shape (d/2,), float32 or float64.
 
-    The angles are computed in float64, and only the finished cosine and sine are cast to ``dtype``, float32 or
-    float64. In float32, 2^24 and 2^24 + 1 are the same number, and long before that, float32 angles are off by 2^−24
-    of themselves.
+    The angles are computed in float64, and only the finished cosine and sine are cast to ``dtype``, float32 or float64.
+    In float32, 2^24 and 2^24 + 1 are the same number. Even at much smaller positions, float32 angles have a relative
+    error of about 2^−24.
 
     >>> cos, sin = cos_sin(torch.tensor([0, 1]), inv_freq(4))
     >>> sin
@@ -203,8 +205,8 @@ def cos_sin(
 
 
 def check_frequencies(inv_freq: Tensor) -> None:
-    """Raises ``TypeError`` unless ``inv_freq`` is a tensor of float32 or float64, and ``ValueError`` if it contains NaN
-    or infinity. The latter is checked only when its values can be read (`checks.readable`)."""
+    """Raise ``TypeError`` unless ``inv_freq`` is a tensor of float32 or float64, and ``ValueError`` if it contains NaN
+    or infinity. The values are checked only when they may be read (`checks.readable`)."""
     if checks.floating("inv_freq", inv_freq).dtype not in _WIDE:
         raise TypeError(
             f"inv_freq must be float32 or float64, got {inv_freq.dtype}"
@@ -218,7 +220,7 @@ def tables(
     inv_freq: Float[Tensor, " pairs"],
     dtype: torch.dtype,
 ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
-    """`cos_sin` without checks."""
+    """Do the work of `cos_sin`, without checks."""
     if torch.compiler.is_compiling() and not _for_onnx():
         return tables_kept(positions, inv_freq, dtype)
     return _tables(positions, inv_freq, dtype)
@@ -235,7 +237,7 @@ def _tables(
 
 
 def _for_onnx() -> bool:
-    """Whether the graph is being exported to ONNX, which doesn't know our operator."""
+    """Return whether the graph is being exported to ONNX, which does not support our custom operator."""
     return torch.compiler.is_exporting() and torch.onnx.is_in_onnx_export()
 
 
@@ -263,8 +265,8 @@ def _keep_for_backward(ctx, inputs: tuple, output: tuple) -> None:
 
 
 def _tables_backward(ctx, of_cos: Tensor, of_sin: Tensor) -> tuple:
-    """Returns the gradients of m and θ. The derivative of cos φ is −sin φ, that of sin φ is cos φ, and the derivative
-    of φ = mθ is θ with respect to m, and m with respect to θ."""
+    """Return the gradients of m and θ. The derivative of cos φ is −sin φ, that of sin φ is cos φ, and the derivative of
+    φ = mθ is θ with respect to m, and m with respect to θ."""
     positions, inv_freq = ctx.saved_tensors
     m, theta = in_float64(positions), inv_freq.double()
     cos, sin = tables_kept(m, theta.to(m.device), torch.float64)
@@ -286,7 +288,7 @@ tables_kept.register_autograd(_tables_backward, setup_context=_keep_for_backward
 def split_pairs(
     x: Shaped[Tensor, "*shape dim"], layout: str = "interleaved"
 ) -> tuple[Shaped[Tensor, "*shape dim//2"], Shaped[Tensor, "*shape dim//2"]]:
-    """The first and the second entries of all pairs of x (…, d): two views of shape (…, d/2).
+    """Return the first and the second entries of all pairs of x (…, d): two views of shape (…, d/2).
 
     >>> split_pairs(torch.arange(6), "interleaved")
     (tensor([0, 2, 4]), tensor([1, 3, 5]))
@@ -303,7 +305,7 @@ def join_pairs(
     second: Shaped[Tensor, "*shape pairs"],
     layout: str = "interleaved",
 ) -> Shaped[Tensor, "*shape 2*pairs"]:
-    """The inverse of `split_pairs`: joins two tensors (…, d/2) to one (…, d).
+    """Undo `split_pairs`: join two tensors (…, d/2) into one (…, d).
 
     >>> join_pairs(torch.tensor([0, 2]), torch.tensor([1, 3]))
     tensor([0, 1, 2, 3])
@@ -320,7 +322,7 @@ def join_pairs(
 def split(
     x: Shaped[Tensor, "*shape dim"], layout: str
 ) -> tuple[Shaped[Tensor, "*shape dim//2"], Shaped[Tensor, "*shape dim//2"]]:
-    """`split_pairs` without checks."""
+    """Do the work of `split_pairs`, without checks."""
     if layout == "interleaved":
         return x.unflatten(-1, (-1, 2)).unbind(-1)
     return x.unflatten(-1, (2, -1)).unbind(-2)
@@ -331,13 +333,13 @@ def join(
     second: Shaped[Tensor, "*shape pairs"],
     layout: str,
 ) -> Shaped[Tensor, "*shape 2*pairs"]:
-    """`join_pairs` without checks."""
+    """Do the work of `join_pairs`, without checks."""
     axis = -1 if layout == "interleaved" else -2
     return torch.stack((first, second), axis).flatten(-2)
 
 
 def check_pairs(x: Tensor, name: str = "x") -> None:
-    """Raises ``TypeError`` unless x is a tensor, and ``ValueError`` unless it has pairs: (…, d) with d even."""
+    """Raise ``TypeError`` unless x is a tensor, and ``ValueError`` unless it has pairs: (…, d) with d even."""
     if checks.tensor(name, x).ndim == 0 or x.shape[-1] < 2 or x.shape[-1] % 2:
         shape = tuple(x.shape)
         raise ValueError(
@@ -346,10 +348,11 @@ def check_pairs(x: Tensor, name: str = "x") -> None:
 
 
 def concatenated_order(dim: int) -> Int[Tensor, " dim"]:
-    """The order that puts all sines of the interleaved encoding first, and then all cosines: shape (dim,), int64.
+    """Return the order that puts all sines of the interleaved encoding first, followed by all cosines: shape (dim,),
+    int64.
 
-    ``encoding(positions, dim)[..., concatenated_order(dim)]`` is the table of Marian in transformers. (In M2M100 and
-    FSMT, the frequencies differ as well: θ_i = base^(−i/(d/2 − 1)), as if our base were raised to the power d/(d − 2).)
+    ``encoding(positions, dim)[..., concatenated_order(dim)]`` is Marian's table in transformers. (In M2M100 and FSMT,
+    the frequencies differ as well: θ_i = base^(−i/(d/2 − 1)), as if our base were raised to the power d/(d − 2).)
 
     >>> concatenated_order(6)
     tensor([0, 2, 4, 1, 3, 5])

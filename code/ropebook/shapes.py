@@ -1,9 +1,9 @@
-"""The notation for shapes in signatures: ``Float[Tensor, "batch heads seq dim"]`` is a tensor of real numbers with
-these axes.
+"""Notation for the shapes of tensors in signatures: ``Float[Tensor, "batch heads seq dim"]`` is a tensor of real
+numbers with these axes.
 
-Axes with the same name have the same size. ``...`` means any axes; ``*rows`` means any axes, but the same ones wherever
-the name occurs. The notation is that of jaxtyping, and the tests check every call against it. Without jaxtyping it only
-informs readers.
+Axes with the same name have the same size. ``...`` stands for any number of axes. ``*rows`` also stands for any number
+of axes, but for the same ones wherever the name occurs. The notation is that of jaxtyping, and the tests check every
+call against it. Without jaxtyping, it serves only as information for readers.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ try:
 except ImportError:
 
     class Shaped:
-        """A tensor of any type of numbers."""
+        """A tensor of numbers of any type."""
 
         def __class_getitem__(cls, given: tuple) -> type:
             return given[0]
 
     class Bool(Shaped):
-        """A tensor of truth values."""
+        """A tensor of booleans."""
 
     class Complex(Shaped):
         """A tensor of complex numbers."""
@@ -28,10 +28,10 @@ except ImportError:
         """A tensor of floating-point numbers of any precision."""
 
     class Int(Shaped):
-        """A tensor of whole numbers."""
+        """A tensor of integers."""
 
     class Real(Shaped):
-        """A tensor of whole or floating-point numbers."""
+        """A tensor of integers or floating-point numbers."""
 
 
 __all__ = ["Bool", "Complex", "Float", "Int", "Real", "Shaped"]

@@ -1,4 +1,4 @@
-"""Shows tested source code and tables of numbers in a chapter, and prints the evidence for a claim."""
+"""Show tested source code and tables of numbers in a chapter, and print the evidence for a claim."""
 
 import ast
 import inspect
@@ -12,16 +12,15 @@ from IPython.display import display
 
 __all__ = ["Forms", "check", "difference", "glue", "show", "table"]
 
-# What a column of numbers may contain: 12, −0.5, 1,024, ≤ 3, 1.2 ± 0.1, 10⁵, 4k, 5 %, or
-# nothing.
+# The entries that a column of numbers may contain: 12, −0.5, 1,024, ≤ 3, 1.2 ± 0.1, 10⁵, 4k, 5 %, or nothing.
 NUMBER = re.compile(
     r"(?:[<>≤≥≈±~]\s*)?[-−+]?\.?\d\S*(?:\s(?:[±%×·]|\S*\d)\S*)*|[-−–+]?∞|NaN|–|"
 )
 MISSING = "–"
-# A cell with more characters than this takes several lines on a phone, so its column must not be too narrow.
+# A cell with more characters than this takes up several lines on a phone, so its column must not be too narrow.
 SENTENCE = 24
-# This text, which explains the bold type, is for screen readers only. It is styled inline, so that it works wherever
-# the table is shown.
+# This sentence explains the bold type to users of screen readers. Its style is inline, so that it works wherever the
+# table is shown.
 SPOKEN = (
     '<span style="position: absolute; clip-path: inset(50%); width: 1px; height: 1px; '
     'overflow: hidden; white-space: nowrap"> (best)</span>'
@@ -29,8 +28,8 @@ SPOKEN = (
 
 
 class Forms:
-    """Something in several forms, by MIME type. A notebook shows the richest form that it supports, `print` the
-    text."""
+    """The same content in several forms, by MIME type. A notebook shows the richest form that it supports; `print`
+    shows the plain text."""
 
     def __init__(self, forms: Mapping[str, object]) -> None:
         self.forms = dict(forms)
@@ -43,13 +42,14 @@ class Forms:
 
 
 def show(*objects, docstrings: bool = True) -> None:
-    """Display the source of functions or classes as highlighted code. It is the same source that runs and is tested.
+    """Display the source of functions or classes as highlighted code. This is the same source that is run and tested.
 
-    The output is Markdown, which notebooks and the site highlight in their own colours.
+    The output is Markdown, and notebooks and the site highlight it in their own colours.
 
     Args:
-        objects: functions or classes whose source file can be read.
-        docstrings: False leaves out the docstrings, in case the chapter's text already says the same.
+        objects: functions or classes whose source file is available.
+        docstrings: set it to False to leave out the docstrings, for example if the chapter's text already says the
+            same.
 
     Raises:
         TypeError: one of the objects has no Python source.
@@ -70,7 +70,7 @@ def show(*objects, docstrings: bool = True) -> None:
         if not docstrings:
             source = _without_docstrings(source)
         fence = "```"
-        while fence in source:  # a docstring may itself contain a fence
+        while fence in source:  # a docstring may contain a fence too
             fence += "`"
         where = f"{item.__module__.replace('.', '/')}.py, line {first}"
         markdown = (
@@ -82,7 +82,7 @@ def show(*objects, docstrings: bool = True) -> None:
 
 
 def _without_docstrings(source: str) -> str:
-    """Returns the source without the docstrings of its functions and classes; every other line is unchanged."""
+    """Remove the docstrings of functions and classes from the source, and leave every other line unchanged."""
     lines = source.splitlines()
     for node in ast.walk(ast.parse(source)):
         if (
@@ -91,7 +91,7 @@ def _without_docstrings(source: str) -> str:
         ):
             continue
         text = node.body[0]
-        if len(node.body) > 1:  # keep a body that is only a docstring
+        if len(node.body) > 1:  # keep the docstring if it is the whole body
             for number in range(text.lineno, text.end_lineno + 1):
                 lines[number - 1] = None
             if lines[text.end_lineno] == "":
@@ -106,7 +106,7 @@ def check(
     at_most: float | None = None,
     at_least: float | None = None,
 ) -> None:
-    """Print a claim with the measured number and the bound on it; raise an error if the claim does not hold.
+    """Print a claim with the measured number and its bound. Raise an error if the claim does not hold.
 
     >>> check("the rows sum to one", 1.2e-7, at_most=1e-6)
     the rows sum to one: 1.2e-07 (at most 1e-06)
@@ -115,11 +115,11 @@ def check(
 
     Args:
         claim: a clause that states the claim.
-        measured: the number; it may be a tensor or array with one element.
-        at_most, at_least: the bounds, inclusive; at least one must be given.
+        measured: the number, which may be a tensor or array with one element.
+        at_most, at_least: the inclusive bounds. At least one of them must be given.
 
     Raises:
-        AssertionError: the number is outside the bounds, or NaN.
+        AssertionError: the number is outside the bounds, or is NaN.
         ValueError: no bound was given.
     """
     if at_most is None and at_least is None:
@@ -145,7 +145,7 @@ def table(
     best: Mapping[str, str] | None = None,
     formats: Mapping[str, str] | None = None,
 ) -> None:
-    """Display a table: HTML in a notebook and on the site, aligned text in a terminal.
+    """Display a table, as HTML in a notebook and on the site, and as aligned text in a terminal.
 
     >>> loss = {"plain": 3.25, "linear": 2.06, "YaRN": 1.7}
     >>> columns = {"method": list(loss), "loss (bits)": list(loss.values())}
@@ -160,18 +160,18 @@ def table(
     * best
 
     Args:
-        columns: the head of each column, with its unit, and its cells from top to bottom: text, numbers, or None for an
-            empty cell. The first column names the rows.
-        caption: what the table shows.
-        best: the columns in which the best number is marked: ``{head: "min"}`` if it is the smallest, ``{head: "max"}``
-            if it is the largest. If it occurs several times, each of them is marked.
-        formats: how the numbers of a column are written, such as ``{head: ".3g"}``. In other columns, integers are
-            written with commas, other numbers with three digits.
+        columns: maps the heading of each column, with its unit, to its cells from top to bottom. A cell is text, a
+            number, or None if it is empty. The first column contains the names of the rows.
+        caption: a description of the table.
+        best: the columns whose best number is to be marked: ``{heading: "min"}`` to mark the smallest,
+            ``{heading: "max"}`` to mark the largest. If the best number occurs several times, each occurrence is marked.
+        formats: the number formats of columns, such as ``{heading: ".3g"}``. In all other columns, integers are written
+            with thousands separators, and other numbers with three digits.
 
     Raises:
-        ValueError: there is no column; the columns have different lengths, or no cells; the caption is empty; a head in
-            ``best`` or ``formats`` is not a column; or a column in ``best`` has no number.
-        TypeError: a head or the caption is not text, or a cell is neither text nor a number nor None.
+        ValueError: there are no columns; the columns have different lengths, or no cells; the caption is empty; a
+            heading in ``best`` or ``formats`` is not a column; or a column in ``best`` contains no number.
+        TypeError: a heading or the caption is not a string, or a cell is not text, a number or None.
     """
     if not isinstance(caption, str):
         raise TypeError(f"caption must be text, got {caption!r}")
@@ -185,7 +185,7 @@ def table(
 def _cells(
     columns: Mapping, best: Mapping, formats: Mapping
 ) -> tuple[dict[str, list[str]], dict[str, set[int]]]:
-    """Returns the columns as text, and for each heading the rows with the best entries."""
+    """Return the columns as text, and for each heading the rows with the best entries."""
     lengths = {head: len(cells) for head, cells in columns.items()}
     if not lengths or len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise ValueError(
@@ -232,8 +232,8 @@ def _text(head: str, cell: object, form: str | None) -> str:
 
 
 def _number(cell: object) -> int | float | None:
-    """The number in a cell, or None. The cell may also be a tensor or array with one element, or a text such as
-    '1,024'."""
+    """Return the number in a cell, or None if there is no number. The cell may also be a tensor or array with one
+    element, or a string such as '1,024'."""
     if hasattr(cell, "item"):
         try:
             cell = cell.item()
@@ -269,7 +269,7 @@ def _numeric(cells: list[str]) -> bool:
 
 
 def _kind(cells: list[str]) -> str:
-    """The attributes of a column's cells: numbers are aligned to the right, and sentences get room."""
+    """Return the HTML attributes of a column's cells. Numbers are aligned to the right, and sentences get more room."""
     if _numeric(cells):
         return ' class="number" style="text-align: right"'
     sentences = ' class="sentence"' if max(map(len, cells)) > SENTENCE else ""
@@ -279,7 +279,7 @@ def _kind(cells: list[str]) -> str:
 def _html(
     texts: dict[str, list[str]], marked: dict[str, set[int]], caption: str
 ) -> str:
-    """The table as HTML, in a box that scrolls if the page is too narrow."""
+    """Return the table as HTML, in a box that scrolls if the page is too narrow."""
     kinds = {head: _kind(cells) for head, cells in texts.items()}
     heads = "".join(
         f'<th scope="col"{kinds[head]}>{escape(head)}</th>'
@@ -327,8 +327,8 @@ def _plain(
 
 
 def difference(a, b) -> float:
-    """The largest absolute difference between the entries of two tensors or arrays of the same shape; NaN if any is
-    NaN.
+    """Return the largest absolute difference between the entries of two tensors or arrays of the same shape. It is NaN
+    if any difference is NaN.
 
     >>> import torch
     >>> difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]))
@@ -349,14 +349,14 @@ def difference(a, b) -> float:
 
 
 def glue(**numbers) -> None:
-    """Store numbers for the page's prose, which shows them by name: ``{glue:text}`name:.2f```. Nothing is printed.
+    """Store numbers so that the page's prose can show them by name: ``{glue:text}`name:.2f```. Nothing is printed.
 
-    In a notebook this needs only IPython; it writes the same output as MyST-NB's ``glue``.
+    In a notebook, this needs only IPython; the output is the same as that of MyST-NB's ``glue``.
 
     >>> glue(largest=0.25)  # doctest: +SKIP
 
     Args:
-        numbers: the numbers by name. A text, or a tensor or array with one element, is accepted too.
+        numbers: the numbers, by name. Strings are accepted too, and so are tensors and arrays with one element.
 
     Raises:
         ValueError: a tensor or array has more than one element.
@@ -378,5 +378,5 @@ def glue(**numbers) -> None:
 
 
 def _values(x):
-    """Detaches a tensor from its graph; returns anything else unchanged."""
+    """Detach a tensor from its graph. Anything else is returned unchanged."""
     return x.detach() if hasattr(x, "detach") else x

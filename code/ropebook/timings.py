@@ -1,7 +1,9 @@
-"""Tables and a roofline plot of the rotation's measured times (`results/rotary.json`), next to what we count by hand.
+"""Tables and a roofline plot that compare the rotation's measured times (`results/rotary.json`) with the costs that we
+count by hand.
 
-``measured`` is ``results.load("rotary")`` throughout. The functions return columns for `ropebook.show.table`: lists by
-their headings. A *pass* reads and writes all heads once; a *copy* is the time of one pass, measured in the same run.
+In every function, ``measured`` is ``results.load("rotary")``. The functions return columns for `ropebook.show.table`,
+as a dictionary that maps headings to lists. A *pass* reads and writes all heads once. A *copy* is the time of one pass,
+measured in the same run.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 Columns = dict[str, list]
 
-# Maps the forms' names in the benchmark to their names in tables.
+# Maps the names of the forms in the benchmark to their names in tables.
 TITLES = {
     "limit": "copy",
     "dense": "matrix",
@@ -34,10 +36,11 @@ SHORT = {"interleaved": "interleaved", "half": "half-split", None: "–"}
 
 
 def entry(part: dict, name: str, layout: str | None = None) -> dict | None:
-    """The entry of a form in one part of the file, such as ``measured["cpu"]["float32"]``, or None if there is none.
+    """Return the entry of a form in one part of the file, such as ``measured["cpu"]["float32"]``, or None if there is
+    no such entry.
 
-    If a form was timed with several kinds of memory for its result, this is the entry for newly allocated memory, the
-    common case.
+    If a form was timed with several kinds of memory for its result, return the entry for newly allocated memory, which
+    is the common case.
     """
     found = [
         one
@@ -49,7 +52,7 @@ def entry(part: dict, name: str, layout: str | None = None) -> dict | None:
 
 
 def passes(form: str, layout: str) -> float:
-    """How many times a form reads and writes all heads, counted by hand. The minimum is 1.
+    """Return how many times a form reads and writes all heads, counted by hand. The minimum is 1.
 
     >>> passes("sparse", "half"), passes("compiled", "half")
     (5.0, 1.0)
@@ -59,7 +62,8 @@ def passes(form: str, layout: str) -> float:
 
 
 def in_short(measured: dict, layout: str = "interleaved") -> Columns:
-    """A table for one layout, with a row for each form: its counts, and its times for a long text and for one token."""
+    """Tabulate one layout, with a row for each form: its counted costs, and its times for a long text and for a single
+    token."""
     checks.layout(layout)
     long, one = measured["cpu"]["float32"], measured["cpu"]["one_token"]
     shape = long["shape"]
@@ -92,8 +96,8 @@ def in_short(measured: dict, layout: str = "interleaved") -> Columns:
 
 
 def counts(head_dim: int, n_heads: int) -> Columns:
-    """A table of the cost of each form for one token in float32, by `rotation_cost`. Layouts that cost the same share a
-    row."""
+    """Tabulate the cost of each form for one token in float32, as counted by `rotation_cost`. Layouts with equal costs
+    share a row."""
     rows = []
     for form in FORMS:
         found = {
@@ -129,7 +133,7 @@ def counts(head_dim: int, n_heads: int) -> Columns:
 
 
 def long_text(measured: dict) -> Columns:
-    """A table of the forms' times for a long text, in float32 and bfloat16, with the counted passes."""
+    """Tabulate the forms' times for a long text, in float32 and bfloat16, along with the counted passes."""
     wide, narrow = measured["cpu"]["float32"], measured["cpu"]["bfloat16"]
     limits = [entry(part, "limit")["ms"] for part in (wide, narrow)]
     rows = []
@@ -172,7 +176,7 @@ def long_text(measured: dict) -> Columns:
 
 
 def few_tokens(measured: dict) -> Columns:
-    """A table of microseconds for one token and for 64 tokens, in both layouts."""
+    """Tabulate the time in microseconds for one token and for 64 tokens, in both layouts."""
     parts = [measured["cpu"][name] for name in ("one_token", "short")]
     heads = ["form"]
     heads += [
@@ -192,8 +196,8 @@ def few_tokens(measured: dict) -> Columns:
 
 
 def decoding(measured: dict) -> Columns:
-    """A table of microseconds per layer when one token goes through a model, in float32 and bfloat16, and the ratio to
-    transformers."""
+    """Tabulate the microseconds per layer when one token goes through a model, in float32 and bfloat16, and the ratio
+    to transformers."""
     part = measured["cpu"]["decoding"]
     pairs = zip(
         part["float32"]["entries"], part["bfloat16"]["entries"], strict=True
@@ -215,8 +219,8 @@ def decoding(measured: dict) -> Columns:
 
 
 def peers(measured: dict, length: str = "long") -> Columns:
-    """A table with a row for our code and for each other library: its time as a multiple of transformers'. The median
-    is followed by the first and last decile of the ratios within a round."""
+    """Tabulate the time of our code and of each other library as a multiple of transformers' time. Each row has the
+    median, followed by the first and last decile of the ratios within a round."""
     cases = _cases(measured, length)
     rows = [
         (name, SHORT[layout], *(_ratio(_of(case, name)) for case in cases))
@@ -226,8 +230,8 @@ def peers(measured: dict, length: str = "long") -> Columns:
 
 
 def peer_errors(measured: dict) -> Columns:
-    """A table of the same libraries' errors for the long text, compared with float64: the root mean square and the
-    largest."""
+    """Tabulate the same libraries' errors for the long text, compared with float64: the root mean square and the
+    largest error."""
     cases = [c for c in _cases(measured, "long") if c["direction"] == "forward"]
     kinds = ("rms", "worst")
     rows = [
@@ -250,7 +254,7 @@ def _cases(measured: dict, length: str) -> list[dict]:
 
 
 def _rotating(cases: list[dict]) -> list[tuple[str, str]]:
-    """The names and layouts of all implementations, with ours first."""
+    """Return the names and layouts of all implementations, starting with ours."""
     entries = cases[0]["entries"]
     return [(one["name"], one["layout"]) for one in entries if one["layout"]]
 
@@ -267,7 +271,7 @@ def _ratio(entry: dict) -> str:
 
 
 def stores(measured: dict) -> Columns:
-    """A table of how long products, sums and copies take on one thread, depending on where the result is written."""
+    """Tabulate how long products, sums and copies take on one thread, depending on where the result is written."""
     found = measured["cpu"]["stores"]["entries"]
     return _columns(
         ("what", "ms", "relative to the first"),
@@ -276,7 +280,7 @@ def stores(measured: dict) -> Columns:
 
 
 def shares(measured: dict) -> Columns:
-    """A table that splits the compiled form's time into a copy, new memory pages, and the rest of the loop."""
+    """Tabulate how the compiled form's time is divided among a copy, new memory pages, and the rest of the loop."""
     rows = []
     for layout, share in measured["cpu"]["float32"]["shares_ms"].items():
         loop = share["arithmetic"] + share["tables"]
@@ -300,8 +304,8 @@ def shares(measured: dict) -> Columns:
 
 
 def roofline(measured: dict) -> Figure:
-    """Plots each form's measured speed against its counted operations per byte, and a line for the limit that is set by
-    the memory bandwidth."""
+    """Plot each form's measured speed against its counted operations per byte, with a line for the limit set by the
+    memory bandwidth."""
     from ropebook.figures import BLUE, INK, MUTED, figure
 
     part = measured["cpu"]["float32"]
@@ -309,7 +313,7 @@ def roofline(measured: dict) -> Figure:
     tokens, heads = shape["tokens"], shape["q_heads"] + shape["k_heads"]
     # bandwidth in GB/s, measured with a copy
     bandwidth = part["bytes"] / entry(part, "limit")["ms"] / 1e6
-    # the label's position relative to its point
+    # position of each label relative to its point
     labels = {
         ("transformers", "half"): (6, -4, "left"),
         ("by_pairs", "half"): (-6, 2, "right"),

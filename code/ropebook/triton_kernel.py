@@ -1,15 +1,15 @@
-"""One launch for q and k: the rotation as a fused kernel, written in Triton.
+"""Rotate q and k in a single launch: a fused kernel written in Triton.
 
 A rotation moves many bytes for few operations, so the kernel is designed to read as little as possible. A program takes
-a few tokens, loads their cosines and sines once and keeps them in registers. Then it goes through the
-heads of q and k: through all of them if there are enough tokens to occupy the whole device, otherwise through a part of
-them. Both numbers of a pair are handled by the same thread; interleaved rows are loaded whole and split there. The
-arithmetic is float32 for all types (float64 for float64), and only the stored result is cast back. The backward pass is
-the same kernel with −sin, because it rotates by −mθ.
+a few tokens, loads their cosines and sines once, and keeps them in registers. It then goes through the heads of q and
+k. If there are enough tokens to occupy the whole device, one program handles all heads of its tokens; otherwise the
+heads are divided among several programs. The same thread handles both numbers of a pair; interleaved rows are loaded
+whole and then split. The arithmetic is float32 for all types except float64, and only the stored result is cast back.
+The backward pass uses the same kernel with −sin, because it rotates by −mθ.
 
-The kernel runs on CUDA. Without such a device Triton can interpret it, slowly, in NumPy: set ``TRITON_INTERPRET=1``
-before Triton is imported. Triton is optional. This module can be imported without it, and `available` says whether the
-kernel can run.
+The kernel runs on CUDA. On a machine without CUDA, Triton can interpret it slowly with NumPy; set
+``TRITON_INTERPRET=1`` before Triton is imported. Triton is optional. You can import this module without it, and
+`available` says whether the kernel can run.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ except ImportError:
 
 DATA_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
-# How many numbers of one tensor a program keeps at a time: 16 per thread with four warps, or two loads of 16 bytes in
-# bf16.
+# How many numbers of one tensor a program keeps at a time. With four warps this is 16 per thread, or two loads of 16
+# bytes in bf16.
 TILE = 2048
 
-# How many programs keep a large GPU busy: it has some 130 multiprocessors, each with 16 programs of four warps.
+# How many programs keep a large GPU busy. Such a GPU has about 130 multiprocessors, each of which runs 16 programs of
+# four warps.
 PROGRAMS = 2048
 
 
@@ -41,7 +42,7 @@ PROGRAMS = 2048
 
 
 def _jit(function: Callable) -> Callable:
-    """Applies `triton.jit` if Triton is installed. The plain function remains accessible, so that its source can be
+    """Apply `triton.jit` if Triton is installed. The original function remains accessible, so that its source can be
     shown."""
     if triton is None:
         return function
@@ -78,7 +79,7 @@ def rotary_kernel(
     BLOCK_PAIRS: tl.constexpr,
     BLOCK_PASSED: tl.constexpr,
 ):
-    """Rotates BLOCK_TOKENS tokens of one sequence, in BLOCK_HEADS out of every STRIDE heads of q and k. Addresses are
+    """Rotate BLOCK_TOKENS tokens of one sequence, in BLOCK_HEADS out of every STRIDE heads of q and k. Addresses are
     int64."""
     blocks = tl.cdiv(tokens, BLOCK_TOKENS)
     batch = (tl.program_id(0) // blocks).to(tl.int64)
@@ -124,10 +125,11 @@ def rotate_heads(
     BLOCK_PAIRS: tl.constexpr,
     BLOCK_PASSED: tl.constexpr,
 ):
-    """Handles this program's heads of x at the tokens ``token``. In each head it rotates 2·PAIRS entries and copies
-    PASSED more."""
+    """Process this program's heads of x at the tokens ``token``. In each head, rotate 2·PAIRS entries and copy PASSED
+    more."""
     first_head = tl.program_id(1).to(tl.int64) * BLOCK_HEADS
-    # The bounds are constants, because with NumPy 2.4 and newer, Triton 3.6 cannot interpret a loop up to an argument.
+    # The bounds are constants because Triton 3.6 cannot interpret a loop whose bound is an argument when NumPy is 2.4
+    # or newer.
     for start in range(0, HEADS, STRIDE):  # pragma: no branch
         head = start + first_head + tl.arange(0, BLOCK_HEADS)[:, None, None]
         there = (head < HEADS) & (token < tokens)[None, :, None]
@@ -184,10 +186,10 @@ def _launch(
     batch, _, tokens, dim = q.shape
     pairs = cos.shape[-1]
     cos, sin = cos.expand(batch, tokens, pairs), sin.expand(batch, tokens, pairs)
-    # In place, there is no need to copy the entries that are not rotated.
+    # In-place, there is no need to copy the entries that are not rotated.
     passed = 0 if outs is xs else dim - 2 * pairs
     block_pairs = triton.next_power_of_2(pairs)
-    # The tile first grows along heads or tokens, whichever are closer together in memory.
+    # The tile grows first along whichever of heads and tokens is closer together in memory.
     rows = max(1, TILE // (2 * block_pairs))
     many_heads, many_tokens = map(
         triton.next_power_of_2, (max(q_heads, k_heads), tokens)
@@ -198,14 +200,15 @@ def _launch(
     else:
         block_tokens = min(many_tokens, rows)
         block_heads = min(many_heads, rows // block_tokens)
-    # Each program loads the cosines and sines of its tokens, so they are loaded only once if one program has all heads.
+    # Each program loads the cosines and sines of its tokens, so they are loaded only once if one program handles all
+    # heads.
     blocks = batch * triton.cdiv(tokens, block_tokens)
     shares = min(
         triton.next_power_of_2(triton.cdiv(PROGRAMS, blocks)),
         many_heads // block_heads,
     )
     grid = (blocks, shares)
-    # Triton launches on the current device, which may not be the tensors' device.
+    # Triton launches on the current device, which may not be the device of the tensors.
     with torch.cuda.device_of(q):
         rotary_kernel[grid](
             q, k, q_out, k_out, cos, sin,
@@ -227,9 +230,11 @@ def _launch(
 
 
 class _Rotation(torch.autograd.Function):
-    """The rotation of one or two tensors for autograd. Its backward pass rotates the gradients by the opposite angles.
+    """The rotation of one or two tensors as an autograd function. Its backward pass rotates the gradients by the
+    opposite angles.
 
-    It keeps cos and sin, but never q and k. A gradient is never rotated in place, because it may be used elsewhere too.
+    It saves cos and sin, but never q and k. Gradients are never rotated in-place, because they may be used elsewhere
+    too.
     """
 
     @staticmethod
@@ -259,18 +264,20 @@ def rotary(
     layout: str = "interleaved",
     in_place: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Rotate q and k by the angles of cos and sin, in one launch, and return (q′, k′) with the same shapes and types.
+    """Rotate q and k by the angles of cos and sin in one launch. Returns (q′, k′) with the same shapes and types as q
+    and k.
 
     Args:
-        q: (batch, heads, tokens, head_dim), bfloat16, float16, float32 or float64; any strides.
-        k: the same as q except for its number of heads; or None, to rotate only q.
+        q: (batch, heads, tokens, head_dim), bfloat16, float16, float32 or float64, with any strides.
+        k: like q, but it may have another number of heads. With None, only q is rotated.
         cos, sin: (tokens, rotary_dim/2), or (batch, tokens, rotary_dim/2), float32 or float64, rotary_dim <= head_dim.
-            They get no gradient.
-        layout: "interleaved" rotates the pairs (2i, 2i+1), "half" the pairs (i, i + rotary_dim/2).
-        in_place: write into q and k themselves and return them. Nothing is allocated.
+            They receive no gradient.
+        layout: "interleaved" rotates the pairs (2i, 2i+1); "half" rotates the pairs (i, i + rotary_dim/2).
+        in_place: write the results into q and k themselves and return them. Nothing is allocated.
 
     Entries beyond rotary_dim are left unchanged. The arithmetic is float32 (float64 for float64 data), and only the
-    result is cast back. q and k get gradients, which are rotated by the opposite angles; higher derivatives work too.
+    result is cast back. q and k receive gradients, which are rotated by the opposite angles. Higher derivatives work
+    too.
 
     Raises:
         RuntimeError: Triton is not installed, or q is on a device that it cannot run on.
@@ -281,7 +288,8 @@ def rotary(
     >>> rotary(q, k, cos, sin)
     (tensor([[[[-2.,  1.]]]]), tensor([[[[-4.,  3.]]]]))
 
-    Source: the rotation is eq. 34 of Su et al., "RoFormer" (2021); the pairs of "half" are those of GPT-NeoX.
+    Source: the rotation is eq. 34 of Su et al., "RoFormer" (2021); the pairs of the "half" layout are those of
+    GPT-NeoX.
     """
     checks.layout(layout)
     if not isinstance(in_place, bool):
@@ -295,7 +303,8 @@ def rotary(
     if reason is not None:
         raise RuntimeError(reason)
     xs = tuple(named.values())
-    # If a function changes a view, autograd allows it only one output. In that case q and k are launched separately.
+    # If a function modifies a view, autograd allows it only one output, so in that case q and k are launched
+    # separately.
     if (
         in_place
         and any(x.requires_grad for x in xs)
@@ -308,9 +317,9 @@ def rotary(
 
 
 def available(device: torch.device | str | None = None) -> bool:
-    """Whether `rotary` runs on tensors of ``device`` (None: CUDA if there is one, else the CPU).
+    """Return whether `rotary` runs on tensors of ``device``. None means CUDA if it is available, and the CPU otherwise.
 
-    On CUDA it needs Triton; elsewhere it needs Triton's interpreter.
+    On CUDA, this requires Triton; elsewhere, it requires Triton's interpreter.
 
     >>> available("meta")
     False

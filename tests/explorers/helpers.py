@@ -9,5 +9,5 @@ def theta(dim: int, base: float) -> np.ndarray:
 
 
 def exact(value: float, decimals: int = 3) -> str:
-    """Format the value with this many decimals, and with a minus sign as wide as a plus."""
+    """Format a value with this number of decimals, and with a true minus sign, which is as wide as a plus."""
     return f"{value:.{decimals}f}".replace("-", "−")

@@ -49,7 +49,7 @@ def node() -> str:
 
 
 def _run(files: dict[str, str], value: Any) -> Any:
-    """Run main.mjs from ``files`` with ``value`` as its input; an error in JavaScript raises ``RuntimeError``."""
+    """Run main.mjs from ``files`` with ``value`` as its input. An error in JavaScript raises ``RuntimeError``."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
@@ -61,32 +61,32 @@ def _run(files: dict[str, str], value: Any) -> Any:
 
 
 def evaluate(script: str, body: str, value: Any = None) -> Any:
-    """Return the value of the statements ``body``, run inside ``script`` with access to its functions; ``value`` is
-    their ``input``."""
+    """Run the statements ``body`` inside ``script``, with access to its functions, and return their value. They can
+    read ``value`` as ``input``."""
     return _run({"main.mjs": script + HARNESS.format(body=body)}, value)
 
 
 def inside(explorer: type, body: str, value: Any = None) -> Any:
-    """Return the value of ``body``, run inside the script of an ``Explorer`` class; ``figure`` is what the script
-    exports."""
+    """Run ``body`` inside the script of an ``Explorer`` class, and return its value. ``figure`` is the script's
+    export."""
     script = re.sub("^export default ", "const figure = ", explorer._esm, flags=re.MULTILINE)
     return evaluate(script, body, value)
 
 
 def describe(explorer: type, cases: list[dict]) -> list[str]:
-    """Return the script's description in words at each setting of its dials."""
+    """Return the description in words that the script gives for each set of dial settings."""
     return inside(explorer, "return input.map((values) => describe(compute(values), values));", cases)
 
 
 def kit(body: str, value: Any = None) -> Any:
-    """Return the value of the statements ``body``, run with access to all the code that the explorers share."""
+    """Run the statements ``body`` with access to all the code that the explorers share, and return their value."""
     modules = sorted(path.name for path in Path(kit_folder.__file__).parent.glob("*.js"))
     imports = "".join(f'import {{}} from "./kit/{name}";\n' for name in modules)
     return evaluate(join("all.js", text=imports), body, value)
 
 
 def compute(script: str, cases: list[dict]) -> list[dict]:
-    """Return what the unmodified explorer ``script`` computes for each setting of its dials."""
+    """Return the data that the explorer's unmodified ``script`` computes for each set of dial settings."""
     main = 'import explorer from "./explorer.mjs";' + HARNESS.format(body="return input.map(explorer.compute);")
     return _run({"explorer.mjs": script, "main.mjs": main}, cases)
 
@@ -94,8 +94,8 @@ def compute(script: str, cases: list[dict]) -> list[dict]:
 def sample_dials(explorer: type, random: Random, **most: int) -> dict[str, Any]:
     """Draw random values that the traits of an ``Explorer`` class accept for its dials.
 
-    Integers named in ``most`` don't exceed the limit given there. Large numbers are as rare as on a logarithmic slider,
-    but the limits themselves are not rare.
+    ``most`` gives upper limits for some integers. Values are distributed as on a logarithmic slider, except that the
+    limits themselves are drawn more often.
     """
     while True:
         dials = {}
@@ -132,7 +132,7 @@ def _guess(name: str, trait: traitlets.TraitType, dials: dict[str, Any], random:
 
 
 def disagreements(explorer: type, cases: Iterable[dict], results: Iterable[dict]) -> list[str]:
-    """List where JavaScript's ``results`` differ from Python's by more than TOLERANCE · Σ|terms|."""
+    """List the entries in which JavaScript's ``results`` differ from Python's by more than TOLERANCE · Σ|terms|."""
     found = []
     for dials, result in zip(cases, results, strict=True):
         expected, terms = oracle(explorer).compute(dials), oracle(explorer).terms(dials)

@@ -15,7 +15,7 @@ from tests.lab_worlds import change, ending, world
 
 BANDS, DISTANCES, LENGTH, TEXT = scores.BANDS, scores.DISTANCES, scores.LENGTH, scores.TEXT
 CELLS = {
-    # for each of these: what a byte costs within L and beyond it, and the share of correct answers
+    # bits per byte within L, bits per byte beyond L, share of correct answers
     "": (2.0, 5.0, 0.2),
     "/linear": (2.6, 2.4, 0.7),
     "/linear/8/tuned": (2.05, 2.0, 0.8),
@@ -27,7 +27,7 @@ CELLS = {
 
 @functools.cache
 def numbers() -> dict[str, dict]:
-    """Return what `benchmarks/trials.py evaluate` would store, for each cell."""
+    """Return the numbers that `benchmarks/trials.py evaluate` would store for each cell."""
     made = world(seed_spread=0.08, beyond=4.0)
     for extension, (within, beyond, share) in CELLS.items():
         names = tuple(f"{measured.ROPE}-{seed}-3200{extension}" for seed in trials.SEEDS)
@@ -42,7 +42,7 @@ def numbers() -> dict[str, dict]:
         changed = change(made, names, within=2 + 0.05 * at, beyond=3 + at / 3, share=0.9 - at / 12, seed_spread=0.1)
         made |= {name: changed[name] for name in names}
     made |= change({name: made[name] for name in made if name[:-2] == "alibi"}, ("alibi",), beyond=2.0)
-    # in cells that break, the cost rises only beyond L
+    # In cells that break, the bits per byte rise only beyond L.
     for cell in made.values():
         told = cell["numbers"]
         last = cell["last"]["curves"]
@@ -60,7 +60,8 @@ def numbers() -> dict[str, dict]:
 
 
 def beginning(curve: list[float]) -> list[float]:
-    """Return a curve with the same ends that rises only beyond L, and whose first bytes cost more."""
+    """Return a curve that goes from the first value of ``curve`` to its last, but rises only beyond L. The first few
+    bytes cost more."""
     edges = np.array(scores.edges(TEXT)[1:])
     share = np.clip(np.log2(edges / LENGTH) / 3, 0, 1)
     rise = curve[0] + (curve[-1] - curve[0]) * share + 6 / edges**0.6
@@ -100,7 +101,7 @@ def compacted() -> dict:
 
 
 class Measured(measured.Measured):
-    """The explorer with its own copy of the synthetic results, which a test may change."""
+    """The Measured explorer with its own copy of the synthetic results, which a test may change."""
 
     def __init__(self, **dials):
         super(measured.Measured, self).__init__(measured=copy.deepcopy(compacted()), **dials)

@@ -1,5 +1,5 @@
-"""The registry of all explorers, with the settings at which each one is tested in addition to random ones: its
-corners."""
+"""Registry of all explorers. Each entry lists the explorer's corners: settings at which it is tested in addition to
+random ones."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from tests.explorers.made_up import Measured
 
 @dataclass(frozen=True)
 class Entry:
-    """An explorer (``kind``) and how it is tested.
+    """An explorer (``kind``), and settings and limits for its tests.
 
     ``corners`` are settings that matter; dials that they don't name keep their initial values. ``most`` limits random
-    integers whose own limits would make a test too slow. On a page, the explorer must keep its initial height at the
-    settings ``extremes``, unless it ``grows``. Texts must not touch one another, unless ``texts_touch``, and none may
-    extend more than ``over_the_edge`` pixels beyond the edge. At the settings ``heaviest``, moving a dial takes the
-    most work.
+    integers whose own limits would make a test too slow. On a page, the explorer must keep its initial height at all
+    ``extremes``, unless ``grows`` is true. Labels must not touch one another, unless ``texts_touch`` is true, and none
+    may extend more than ``over_the_edge`` pixels beyond the figure. ``heaviest`` are the settings at which moving a
+    dial takes the most work.
     """
 
     kind: type[Explorer]
@@ -66,7 +66,7 @@ class Entry:
         return self.kind.script.removesuffix(".js")
 
     def figures(self, samples: int, seed: int = 5) -> list[Explorer]:
-        """Return the explorer in its initial state, at its corners, and at random settings."""
+        """Return instances of the explorer: in its initial state, at its corners, and at random settings."""
         source = random.Random(seed)
         drawn = [js.sample_dials(self.kind, source, **self.most) for _ in range(samples)]
         own = [{name: dials[name] for name in self.kind.dial_traits()} for dials in drawn]
@@ -74,7 +74,7 @@ class Entry:
 
 
 def ends_of_all_dials(explorer: type[Explorer], *names: str) -> list[dict[str, Any]]:
-    """Return every combination of these dials' limits."""
+    """Return the settings for every combination of these dials' lower and upper limits."""
     traits = explorer.dial_traits()
     limits = [(False, True) if isinstance(traits[n], Switch) else (traits[n].min, traits[n].max) for n in names]
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*limits)]
@@ -403,4 +403,4 @@ ALL = [
 ]
 
 every = pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.name)
-"""A test of every explorer takes ``entry``."""
+"""Decorator that runs a test once for every explorer, with its entry as the argument ``entry``."""

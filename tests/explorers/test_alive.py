@@ -1,4 +1,4 @@
-"""Tests specific to the Alive explorer: its model in JavaScript agrees with the one in PyTorch."""
+"""Tests specific to the Alive explorer. The JavaScript model must agree with the PyTorch model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUN = """
   });
 """
 TEXT = alive.READ["classes"]
-PIECE = TEXT[:301]  # longer than the trained length, and not a multiple of four
+PIECE = TEXT[:301]  # the text is longer than the trained length, and its length isn't a multiple of four
 
 
 def in_script(cases: list[dict]) -> list[dict]:

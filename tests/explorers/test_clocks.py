@@ -42,7 +42,7 @@ def test_the_window_around_a_position(position, span, start, fine):
     np.testing.assert_allclose(found["waves"], np.sin(np.outer([1, 0.1], at)), atol=1e-12)
     inside = [-np.sin(2 * math.pi * (at + 0.5) / 2 ** (j + 1)) for j in range(13)]
     np.testing.assert_allclose(found["bitWaves"], inside, atol=1e-11)
-    # the wave is positive where the digit is 1
+    # the wave is positive where the binary digit is 1
     centres = np.array(found["bitWaves"])[:, fine // 2 :: fine]
     assert ((centres > 0) == (np.array(found["squares"]) == 1)).all()
 

@@ -1,5 +1,5 @@
-"""Tests of dials whose limit depends on another dial: they can reach the limit, are refused beyond it, and follow it
-when it shrinks."""
+"""Tests of dials whose limit depends on another dial. Such a dial can be set to its limit, values beyond the limit are
+refused, and the dial is lowered when the limit drops."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_a_dial_stays_within_what_another_allows(name, dial, other, most):
     setattr(figure, other, large)
     setattr(figure, other, low)
     assert getattr(figure, dial) == most(low)
-    figure.set_state({dial: most(300), other: 300})  # the page sends these in either order
+    figure.set_state({dial: most(300), other: 300})  # the page sends these two values in either order
     assert (getattr(figure, dial), getattr(figure, other)) == (most(300), 300)
     figure.set_state({other: 500, dial: most(500)})
     assert (getattr(figure, dial), getattr(figure, other)) == (most(500), 500)
-    # A dial that the reader hasn't set is adjusted from the start.
+    # A dial that the reader hasn't set is lowered to its limit from the start.
     assert getattr(kind(**{other: low}), dial) == most(low)
-    # The script adjusts it in the same way.
+    # The script adjusts such a dial in the same way.
     cases = [{dial: most(300), other: large}, {dial: most(large), other: large}, {dial: most(large), other: 200}]
     cases = [{**kind().dials(), **case} for case in cases]
     settled = js.inside(kind, "return input.map(figure.settle);", cases)

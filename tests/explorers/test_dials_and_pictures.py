@@ -1,5 +1,5 @@
-"""Every dial has a visible effect: if it changes the numbers, it also changes the picture, to one that the figure could
-have opened with."""
+"""Test that every dial has a visible effect. If a dial changes the numbers, it must also change the picture, to a
+picture with which the figure could have opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tools import stills
 
 
 def other_values(entry: Entry, figure: Explorer, name: str) -> list[Any]:
-    """Return another value of a dial, or several, in case one has no effect."""
+    """Return another value for a dial, or several in case one of them has no effect."""
     now, trait = getattr(figure, name), entry.kind.dial_traits()[name]
     if isinstance(trait, Switch):
         return [not now]
@@ -32,7 +32,7 @@ def other_values(entry: Entry, figure: Explorer, name: str) -> list[Any]:
 
 
 def turned(entry: Entry, figure: Explorer) -> list[tuple[str, Explorer]]:
-    """Return the figure with each of its dials changed in turn, wherever the other dials allow it."""
+    """Return the figure with one dial changed at a time, for every dial that the other dials allow to change."""
     own, found = {name: getattr(figure, name) for name in entry.kind.dial_traits()}, []
     for name in own:
         for value in other_values(entry, figure, name):
@@ -42,7 +42,7 @@ def turned(entry: Entry, figure: Explorer) -> list[tuple[str, Explorer]]:
 
 
 def comparable(picture: str) -> str:
-    """Normalise a drawing, so that drawings which differ only in the order of attributes and in the names of ids are
+    """Normalise a drawing. Drawings that differ only in the order of attributes and in the names of ids become
     equal."""
     names: dict[str, str] = {}
     return re.sub(
@@ -50,8 +50,8 @@ def comparable(picture: str) -> str:
     )
 
 
-# Alive waits for the model's answer, and the others are animated, so right after a change they don't show their final
-# picture yet.
+# The Alive explorer waits for the model's answer, and the other two are animated. Right after a dial is changed, none
+# of them shows its final picture yet.
 LATE = ("alive", "heatmap", "timelapse")
 
 

@@ -16,7 +16,7 @@ from tests.explorers.oracles import oracle
 
 
 def scores_by_turning(dials: dict, keys: np.ndarray) -> np.ndarray:
-    """Represent query and key as complex numbers, each rotated by its own position: Re Σ q e^{imθ} conj(k e^{inθ})."""
+    """Compute Re Σ q e^{imθ} conj(k e^{inθ}): query and key are complex numbers, each rotated by its own position."""
     dim, draw = dials["dim"], dials["draw"]
     entries = {
         "ones": np.ones((2, dim)),
@@ -61,7 +61,7 @@ def test_every_score_of_a_short_text(vectors, dim, query, length):
     ],
 )
 def test_the_figures_of_the_study_note(dim, length, least, least_at, negative):
-    """The expected values were found by scanning the whole curve; the mirrored figure has the query at 256."""
+    """The expected values come from a scan of the whole curve. In the mirrored figure, the query is at position 256."""
     dials = {**Distance().dials(), "dim": dim, "query": 0, "length": length}
     found = oracle(Distance).compute(dials)
     assert found["least"] == pytest.approx(least, abs=0.05)
@@ -96,7 +96,7 @@ def test_which_keys_of_a_long_text_are_looked_at(length, share):
     assert edge
     assert not edge <= set(keys[:3072].tolist())
     gaps = np.diff(np.sort(keys[3072:][keys[3072:] < per]))
-    # unevenly spaced, so that a wave whose period matches the sampling doesn't look flat
+    # the samples are unevenly spaced, so a wave whose period matches the sampling doesn't look flat
     assert len(set(gaps.tolist())) > 1
 
 
@@ -117,7 +117,7 @@ def test_the_band_of_samples_is_within_the_band_of_all_scores():
 
 
 def test_a_single_fast_wave_fills_the_band_to_both_edges():
-    """Every column has crests and troughs, which a line through evenly spaced samples would miss."""
+    """Every column contains crests and troughs, which a line through evenly spaced samples would miss."""
     found = oracle(Distance).compute({**Distance().dials(), "dim": 2, "query": 0, "length": 1_000_000})
     assert np.mean(np.multiply(found["low"], found["high"]) < 0) > 0.995
     assert np.mean(found["high"]) > 1.7

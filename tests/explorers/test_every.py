@@ -45,7 +45,7 @@ def test_a_script_is_its_parts(entry):
 
 @every
 def test_a_dial_is_declared_in_python_only(entry):
-    """Check that the script has the dials that Python declares, and declares none itself."""
+    """Check that the script has exactly the dials that Python declares, and doesn't declare any itself."""
     found = js.inside(entry.kind, "return figure.dials;")
     assert [dial["trait"] for dial in found] == list(entry.kind.dial_traits())
     own = split(entry.kind._esm)[entry.kind.script]
@@ -88,7 +88,7 @@ def test_every_limit_is_allowed(entry):
 
 
 def wrong_values(name, trait):
-    """Return values that the dial must refuse, with the error message for each."""
+    """Return values that the dial must refuse, each with its error message."""
     if isinstance(trait, Whole):
         allowed = rf"{name} must be an (even )?integer >= {trait.min} and <= {trait.max}.*, got "
         wrong = [trait.min - 1, trait.max + 1, trait.min + 0.5, True, None, str(trait.min), math.nan]
@@ -146,7 +146,7 @@ def test_dials_go_to_the_page_and_come_back(entry):
         type(trait), lambda: trait.min if now != trait.min else trait.max
     )()
     figure.observe(lambda change: seen.append(change["new"]), name)
-    figure.set_state({name: other})  # the page sends this
+    figure.set_state({name: other})  # the page sends values in this form
     assert seen == [other]
     state = figure.get_state()
     assert {n: state[n] for n in figure.dial_traits()} == {n: getattr(figure, n) for n in figure.dial_traits()}
@@ -155,7 +155,8 @@ def test_dials_go_to_the_page_and_come_back(entry):
 
 @every
 def test_dials_survive_the_address(entry):
-    """Check that formatting, writing, reading and parsing return the original values."""
+    """Check that a dial's values are unchanged after they are formatted, written to the address, read back and
+    parsed."""
     body = """
       return input.map((values) => {
         const entries = figure.dials.map((dial) => [dial.trait, formatDial(dial, values[dial.trait])]);

@@ -1,4 +1,4 @@
-"""Tests specific to the Explain explorer: the page's script agrees with Python and accepts any text."""
+"""Tests specific to the Explain explorer. The page's script must agree with Python and accept any text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = [json.dumps(config) for config, _ in cases.CASES.values()]
 
 
 def theirs(texts, length=None):
-    """Return the script's results for the texts, all computed in one run of Node."""
+    """Return the script's results for these texts, all computed in one Node process."""
     body = """
       return input.texts.map((text) => {
         const { tables, ...rest } = explained(text, RULES, input.length);
@@ -94,7 +94,7 @@ def test_how_much_of_a_text_is_shown_is_the_same():
 
 
 def test_the_script_never_writes_markup():
-    """Text from a file becomes text nodes; nothing in the script turns it into elements."""
+    """The script puts text from a file into text nodes, and never turns any of it into elements."""
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\(", Explain._esm)
 
 

@@ -34,7 +34,7 @@ def test_the_curve_is_the_score_of_turned_vectors(draw):
     np.testing.assert_allclose(found["size"], np.abs(z) ** 2, rtol=1e-12)
     np.testing.assert_allclose(found["wavelengths"], 2 * math.pi / theta(dim, base), rtol=1e-12)
     assert found["score"] == pytest.approx(products[41 * 8].sum(), abs=1e-11)
-    # using rotation matrices, with the key at n and the query at n + Δ
+    # computed with rotation matrices, with the key at n and the query at n + Δ
     vectors = torch.tensor(q), derivation.rotate(torch.tensor(q), peak, base)
     for delta in (0, 17, 30, 64):
         score = derivation.score(*vectors, 5 + delta, 5, base).item()
@@ -55,7 +55,7 @@ def test_the_score_is_highest_where_the_dial_puts_it(peak):
 def test_the_first_pairs_are_summed(summed, used):
     found = computed(Fourier, summed=summed, draw=3)
     whole = computed(Fourier, draw=3)
-    at = np.arange(401) / 2 - 100  # relative to the peak, which is at 100
+    at = np.arange(401) / 2 - 100  # relative to the peak, whose value is 100
     waves = np.array(whole["size"])[:, None] * np.cos(np.outer(theta(32, 1e4), at))
     np.testing.assert_allclose(found["total"], waves[:used].sum(0), atol=1e-12)
     assert found["score"] == pytest.approx(sum(whole["products"][:used]), abs=1e-12)
@@ -117,7 +117,7 @@ def test_the_outline_of_a_wave_is_the_line_or_the_band_that_it_fills(span):
             step = size[i] * math.pi * 1e-3 / columns[i]
             np.testing.assert_allclose(high, within.max(1), atol=step)
             np.testing.assert_allclose(low, within.min(1), atol=step)
-            assert (high >= within.max(1) - 1e-9).all()  # no part of the wave lies outside
+            assert (high >= within.max(1) - 1e-9).all()  # no part of the wave lies outside the band
             assert (low <= within.min(1) + 1e-9).all()
         else:
             np.testing.assert_array_equal(low, high)

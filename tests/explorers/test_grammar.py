@@ -1,7 +1,7 @@
-"""What the colours of every explorer mean: each says so next to its dials, and draws in no other.
+"""Test that every explorer explains its colours next to its dials, and draws in no other colours.
 
-The colours are read off its drawings at the settings of the registry, as the page's variables, as colours mixed from
-them, and as pixels.
+The colours are read from the drawings of each explorer at the settings in the registry. They may be variables of the
+page, mixtures of these variables, or colours of pixels.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ropebook.colours import HUES, LIGHT, PALETTE
 from tests.explorers.registry import every
 from tools import stills
 
-SHARE = 0.25  # of a full colour: what is paler or greyer has no hue that a reader would name
+SHARE = 0.25  # relative to a full colour; a reader couldn't name the hue of anything paler or greyer
 
 
 def channels(colour: str) -> np.ndarray:
@@ -25,7 +25,8 @@ def channels(colour: str) -> np.ndarray:
 
 
 def direction(rgb: np.ndarray) -> np.ndarray:
-    """(…, 3) colours without their grey: what stays of the hue when white or black is mixed in."""
+    """Remove the grey from colours, (…, 3). The result is the part of the hue that remains when white or black is mixed
+    in."""
     return rgb - rgb.mean(-1, keepdims=True)
 
 
@@ -33,7 +34,7 @@ NAMED = {name: direction(channels(PALETTE[number][LIGHT])) for name, number in H
 
 
 def hues_of(rgb: np.ndarray) -> set[str]:
-    """The names of the hues among (colours, 3)."""
+    """Return the names of the hues that occur in (colours, 3)."""
     own = direction(rgb)
     size = np.linalg.norm(own, axis=-1)
     full = np.array([np.linalg.norm(one) for one in NAMED.values()])
@@ -43,7 +44,7 @@ def hues_of(rgb: np.ndarray) -> set[str]:
 
 
 def drawn(picture: str) -> set[str]:
-    """The hues of a still: of variables, of colours mixed for light pages, and of their pixels."""
+    """Return the hues in a still: those of its variables, of colours mixed for light pages, and of its pixels."""
     numbers = set(re.findall(r"var\(--fig-(\d)", picture))
     mixed = re.findall(r"light-dark\((#[0-9a-f]{6})", picture)
     names = {name for name, number in HUES.items() if number in numbers}

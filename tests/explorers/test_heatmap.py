@@ -42,8 +42,8 @@ def test_more_positions_than_columns_are_blended(length, per, columns):
 
 
 def test_waves_too_short_for_the_columns_vanish():
-    """Use a wave of 7.2 positions, with seven positions per column: sampling it, or averaging each column, would show a
-    slow wave."""
+    """Check a wave of 7.2 positions, with seven positions per column. Sampling one position per column, or averaging
+    over each column, would show a slow wave."""
     dials = {"base": 1.0, "dim": 2, "length": 4096, "reference": 0, "interleaved": True}
     cells = np.reshape(oracle(Heatmap).compute(dials)["cells"], (2, -1))
     assert np.abs(cells).max() < 0.03
@@ -72,7 +72,7 @@ def test_the_kernel_is_the_mean_cosine_of_the_distance():
 
 @pytest.mark.parametrize("length, turned", [(1, 0), (7, 0), (8, 1), (63, 1), (64, 2), (629, 2), (630, 3)])
 def test_how_many_pairs_have_turned(length, turned):
-    """The wavelengths are 6.28, 62.8, 628 and 6283; the last position is length − 1."""
+    """The wavelengths are 6.28, 62.8, 628 and 6283, and the last position is length − 1."""
     dials = {"base": 1e4, "dim": 8, "length": length, "reference": 0, "interleaved": False}
     assert oracle(Heatmap).compute(dials)["turned"] == turned
 

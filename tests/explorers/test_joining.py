@@ -1,4 +1,4 @@
-"""Tests that modules are joined into one script, and that declared constants become data."""
+"""Test that modules are joined into one script, and that declared constants become data."""
 
 from __future__ import annotations
 

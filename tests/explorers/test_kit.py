@@ -21,7 +21,8 @@ def test_an_error_in_javascript_is_an_error_in_python():
         js.evaluate("", "return nothingOfThatName;")
 
 
-FNV_PUBLISHED = {"": 0x811C9DC5, "a": 0xE40C292C, "foobar": 0xBF9CF968}  # from the authors' test vectors
+# these values are from the authors' test vectors
+FNV_PUBLISHED = {"": 0x811C9DC5, "a": 0xE40C292C, "foobar": 0xBF9CF968}
 
 
 @pytest.mark.parametrize("text, value", FNV_PUBLISHED.items())
@@ -31,7 +32,7 @@ def test_fnv1a(text, value):
 
 
 def mulberry32(seed, count):
-    """Implement the generator in its usual form, with Python's integers truncated to 32 bits after every operation."""
+    """Implement the generator in its usual form. Python's integers are truncated to 32 bits after every operation."""
     a, out = seed, []
     for _ in range(count):
         a = (a + 0x6D2B79F5) % 2**32
@@ -111,8 +112,8 @@ EPSILON = 2.0**-52
 
 @pytest.mark.parametrize("start, step", [(0, 1), (-200.5, 1), (3, 0.37)])
 def test_recurrence_against_float64(start, step):
-    """All 4096 samples are compared. Over 64 successive rotations, 64 errors can add up, and each angle is itself
-    rounded twice."""
+    """Compare all 4096 samples. The errors of 64 successive rotations can add up, and each angle is itself rounded
+    twice."""
     for theta in (1.0, 0.1, 3.0, 1e-4, 1e-7, 0.0):
         found = js.kit("return cosSinGrid(...input, 4096);", [theta, start, step])
         angles = theta * (start + np.arange(4096) * step)
@@ -123,7 +124,7 @@ def test_recurrence_against_float64(start, step):
 
 @pytest.mark.parametrize("theta", [1.0, 1e-4])
 def test_recurrence_does_not_drift_over_a_million(theta):
-    """Without a restart at every 64th angle, the error would grow beyond 1e-11."""
+    """If the recurrence didn't restart at every 64th angle, its error would grow beyond 1e-11."""
     body = """
       const { cos, sin } = cosSinGrid(input, 0, 1, 1e6);
       const picked = Array.from({ length: 2000 }, (_, i) => 1e6 - 1 - 499 * i);
@@ -204,7 +205,7 @@ def test_min_max_band_of_random_values():
 
 
 def test_a_band_shows_the_wave_that_strided_samples_miss():
-    """Sampled at every 16th position, cos(2πk/16) is always 1; the band extends from −1 to 1."""
+    """Sampled at every 16th position, cos(2πk/16) is always 1. The band must extend from −1 to 1."""
     band = js.kit("""
       const { cos } = cosSinGrid((2 * Math.PI) / 16, 0, 1, 4096);
       return minMaxBand(cos, evenEdges(4096, 256));
@@ -269,8 +270,8 @@ PAIR |= {"within": {"dial": "dim", "times": 0.5, "plus": -1, "label": "Dimension
 
 
 def test_a_dial_goes_as_far_as_another_one_lets_it():
-    """The limit applies to the dial's slider, its field and its description. At the dial's own limit, the message gives
-    the reason for that limit."""
+    """The limit applies to the dial's slider, to its field and to its description. At the limit, the message explains
+    why the dial can't go further."""
     body = """
       return input.dims.map((dim) => {
         const now = present(input.pair, { dim });
@@ -311,7 +312,7 @@ def test_sliders_reach_every_end_and_come_back():
         )
         assert ends == [dial["min"], dial["max"]]
         assert all(back == pytest.approx(value, rel=1e-9) for value, back in round_trip)
-        # with a minimum of 0, the ratios on the slider are those of the values plus one
+        # if the minimum is 0, the slider has a logarithmic scale for the value plus one
         more = 1 if dial["min"] == 0 else 0
         low, high = dial["min"] + more, dial["max"] + more
         expected = math.sqrt(low * high) - more if dial.get("log") else (dial["min"] + dial["max"]) / 2
@@ -338,10 +339,10 @@ def test_keys_step_and_stop_at_the_limits():
         (FROM_ZERO, 0, "PageUp", 1),
         (FROM_ZERO, 1, "PageUp", 2),
         (FROM_ZERO, 1000, "PageDown", 500),
-        (FROM_ZERO, 1, "PageDown", 1),  # half of it rounds to 1 again
+        (FROM_ZERO, 1, "PageDown", 1),  # half of 1 is rounded to 1 again
         (FROM_ZERO, 1, "ArrowLeft", 0),
         (FROM_ZERO, 0, "PageDown", 0),
-        (REAL, 100, "ArrowRight", 117),  # a hundredth of the slider multiplies the value by 10^(7/100)
+        (REAL, 100, "ArrowRight", 117),  # moving by a hundredth of the slider multiplies the value by 10^(7/100)
         (REAL, 1e7, "ArrowUp", 1e7),
     ]
     found = js.kit("return input.map(([dial, value, key]) => nudge(dial, value, key));", [c[:3] for c in cases])
@@ -486,7 +487,7 @@ def test_arrows_and_rings():
     for (tail, tip, head), d in zip(cases, found, strict=True):
         points = np.array([[float(n) for n in point.split(",")] for point in re.split("[ML]", d)[1:]])
         np.testing.assert_allclose(points[[0, 1, 3]], [tail, tip, tip], atol=0.006)
-        # both strokes of the arrowhead have its length and deviate from the line by 0.45 radians
+        # both strokes of the arrowhead have the expected length, and form an angle of 0.45 radians with the line
         for end in points[[2, 4]]:
             back = complex(*(end - tip)) / complex(*np.subtract(tail, tip))
             assert abs(back) * math.dist(tail, tip) == pytest.approx(min(head, math.dist(tail, tip) / 2), abs=0.02)
@@ -502,3 +503,49 @@ def test_arrows_and_rings():
         "0 places",
     ]
     assert js.kit("return lined('2', 1.5, 'opacity: 0.5').style;").endswith("; opacity: 0.5")
+
+
+NAMED = """
+  const measureText = (text) => ({ width: 7 * text.length });
+  globalThis.document = { createElement: () => ({ getContext: () => ({ measureText }) }) };
+  return namePlaces(input, [0, 0, 400, 200]);
+"""
+
+
+def test_a_name_is_beside_its_own_curve_and_hides_no_other():
+    level = [[0, 100], [400, 100]]
+    crowded = [[0, 100], [200, 100], [400, 20]]
+    high, low, hidden = js.kit(
+        NAMED, [{"name": n, "points": p} for n, p in (("a", level), ("bb", crowded), ("", level))]
+    )
+    assert hidden is None, "a curve without a name only has to be kept clear"
+    assert high["y"] in (100 - 4, 100 + 4 + 12)
+    assert high["x"] > 200, "where the curves are apart"
+    place = 100 - 80 * (low["x"] - 200) / 200
+    assert low["x"] > 200
+    assert low["y"] > place or low["y"] < place - 80 * low["width"] / 200
+
+
+def test_a_name_avoids_other_curves_and_other_names():
+    level, other = [[0, 100], [400, 100]], [[0, 20], [250, 95], [400, 99]]
+    one, two, three = js.kit(
+        NAMED, [{"name": 6 * n, "points": p} for n, p in (("a", level), ("b", other), ("c", level))]
+    )
+    assert one["y"] == 100 + 4 + 12, "the other curve comes down on it from above"
+    assert two["y"] < 100 - 4
+    assert one["y"] != three["y"] or abs(one["x"] - three["x"]) > 42 + 8
+
+
+def test_a_name_without_room_is_left_out():
+    edge = [[0, 9], [400, 9]]
+    long, below = js.kit(NAMED, [{"name": name, "points": edge} for name in (60 * "m", "below")])
+    assert long is None
+    assert below["y"] == 9 + 4 + 12, "there is no room above"
+
+
+def test_a_name_is_beside_a_steep_curve():
+    [steep] = js.kit(NAMED, [{"name": "steep", "points": [[0, 200], [200, 190], [240, 10], [400, 10]]}])
+    assert steep["y"] <= 10 + 4 + 12
+    [steep] = js.kit(NAMED, [{"name": "steep", "points": [[0, 200], [100, 190], [140, 0]]}])
+    across = 100 + 40 * (190 - steep["y"] + 4) / 190
+    assert min(abs(steep["x"] - across), abs(steep["x"] + 35 - across)) < 16

@@ -24,7 +24,7 @@ def clip(value: float) -> float:
 
 
 def stretched(name: str, dials: dict) -> list[float]:
-    """Compute λ′/λ of each pair, one pair at a time."""
+    """Compute λ′/λ for each pair, one pair at a time."""
     dim, base, length, s = (dials[name] for name in ("dim", "base", "trained_length", "factor"))
     alpha, beta = (1, 4) if name == "llama3" else (dials["alpha"], dials["beta"])
     found = []
@@ -78,8 +78,8 @@ def test_the_ladder_shows_what_the_papers_say(dials):
 
 
 def test_llama_2_four_times_as_long():
-    """Check the chapter's numbers: 18 pairs don't complete a turn, and NTK-aware with s itself leaves an overshoot of
-    2.48 radians."""
+    """Check the chapter's numbers: 18 pairs don't complete a turn, and NTK-aware scaling with the factor s itself
+    leaves an overshoot of 2.48 radians."""
     found = oracle(Ladder).compute(Ladder(**THREE).dials())
     assert found["shown"] == ["linear", "ntk", "yarn"]
     assert (len(found["wavelengths"]) - found["turned"], found["target"]) == (18, 16384)
@@ -98,7 +98,7 @@ def test_where_every_pair_turns_nothing_is_new():
     "model, turned, pairs", [("Llama 2", 46, 64), ("Llama 3", 35, 64), ("Qwen2.5", 40, 64), ("GPT-NeoX", 8, 12)]
 )
 def test_the_models_of_the_ladder(model, turned, pairs):
-    """Check how many pairs complete a turn within L; the chapter's notes count them by hand."""
+    """Check how many pairs complete a turn within L. The chapter's notes count these pairs by hand."""
     [(_, base, dim, length)] = [one for one in js.inside(Ladder, "return MODELS;") if one[0] == model]
     found = oracle(Ladder).compute(Ladder(base=base, dim=dim, trained_length=length).dials())
     assert (found["turned"], len(found["wavelengths"])) == (turned, pairs)

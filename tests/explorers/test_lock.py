@@ -14,12 +14,13 @@ from tests.explorers.oracles import oracle
 
 
 def as_complex(flat: np.ndarray | list) -> np.ndarray:
-    """Convert x, y, x, y, … to x + iy, for an independent way to rotate: multiply by e^{iα}."""
+    """Convert x, y, x, y, … to x + iy. Multiplying by e^{iα} is then an independent way to rotate."""
     return np.array(flat)[..., 0::2] + 1j * np.array(flat)[..., 1::2]
 
 
 def by_complex_numbers(dials: dict, shift: int) -> tuple[complex, complex, complex, complex]:
-    """Return query and key of every pair as complex numbers, both rotated and with the encoding added."""
+    """Return query and key as complex numbers, one per pair: first both rotated, then both with the encoding added
+    instead."""
     dim, base = dials["dim"], dials["base"]
     q, k = (as_complex(draws.normals(f"lock {name} {dials['draw']}", dim)) for name in ("query", "key"))
     at = [(dials[name] + shift) * theta(dim, base) for name in "mn"]
@@ -52,7 +53,8 @@ def test_scores_and_arrows_of_the_lock(m, n, shift, base, dim, pair):
 
 
 def test_the_shift_moves_the_added_score_only_and_m_moves_both():
-    """In both languages and for every draw, RoPE's score is constant up to rounding, while the other score varies."""
+    """For every draw, in Python and in JavaScript, RoPE's score is constant up to rounding and the other score
+    varies."""
     cases = [{**Lock().dials(), "draw": draw, "dim": 64} for draw in range(16)]
     for dials, from_js in zip(cases, js.compute(Lock._esm, cases), strict=True):
         further = oracle(Lock).compute({**dials, "m": dials["m"] + 1})
@@ -65,7 +67,7 @@ def test_the_shift_moves_the_added_score_only_and_m_moves_both():
              [(5, 2, 0), (1005, 1002, 0), (5, 2, 200), (105, 102, 99)]]  # fmt: skip
     assert np.ptp(apart) < 1e-11
     swapped = oracle(Lock).compute({**cases[0], "m": 2, "n": 5, "shift": 0})["rope"]
-    assert abs(swapped - apart[0]) > 0.1  # for the opposite direction the score differs
+    assert abs(swapped - apart[0]) > 0.1  # the opposite direction has a different score
 
 
 def test_the_lock_in_words():

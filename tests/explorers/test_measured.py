@@ -25,24 +25,24 @@ AT_1024 = EDGES.index(1024) - 1
 
 
 def raw(id_: str, seed: int) -> dict:
-    """Return a cell's numbers for one seed, as stored."""
+    """Return the stored numbers of a cell for one seed."""
     scheme, _, extension = id_.partition("/")
     run = f"{scheme.removesuffix('-3200')}-{seed}" + ("-3200" if scheme.endswith("-3200") else "")
     return numbers()[run + (f"/{extension}" if extension else "")]
 
 
 def curves_of(id_: str, text: str = "python") -> np.ndarray:
-    """Return the curves as (seeds, windows); the figure shows the windows from `FIRST` on."""
+    """Return the curves as (seeds, windows). The figure shows the windows from `FIRST` onwards."""
     return np.array([raw(id_, seed)["numbers"]["curves"][text] for seed in SEEDS])
 
 
 def bits_of(id_: str, table: str = "numbers", text: str = "python") -> np.ndarray:
-    """Return the means over files, as (seeds, bands)."""
+    """Return the bits, averaged over files, as (seeds, bands)."""
     return np.array([raw(id_, seed)[table][text] for seed in SEEDS], dtype=float).mean(1)
 
 
 def shares_of(id_: str, task: str, length: int = TEXT) -> np.ndarray:
-    """Return the shares as (seeds, distances)."""
+    """Return the shares of correct answers as (seeds, distances)."""
     told = [raw(id_, seed)["numbers"][task][str(length)] for seed in SEEDS]
     return np.array([[row[d].count("1") / len(row[d]) for d in sorted(row, key=int)] for row in told])
 
@@ -116,7 +116,7 @@ def test_the_last_bytes_are_those_of_the_model_as_trained_or_of_the_tuned_one(di
 def test_differences_are_those_of_the_files_and_seeds():
     for method, factor in (("linear", "8"), ("ntk", "2"), ("dynamic_ntk", "2")):
         found = computed(Measured, method=method, factor=factor)["apart"][0]
-        follows = method == "dynamic_ntk"  # beyond L, this method is measured on texts that end where the band ends
+        follows = method == "dynamic_ntk"  # beyond L, dynamic NTK is measured on texts that end where the band ends
         id_ = f"{PLAIN}/{method}" + ("" if follows else f"/{factor}")
         beyond = bits_of(id_, "ended" if follows else "numbers")
         apart = np.where(np.arange(4) > 0, beyond, bits_of(id_)).mean(0) - bits_of(PLAIN).mean(0)
@@ -184,7 +184,7 @@ def test_records(task):
 
 
 def test_the_means_of_bands_are_those_of_the_tables():
-    """The figure and the tables compute the means of bands in different ways."""
+    """The figure and the tables compute the band means in different ways, and must agree."""
     alibi_bits, rope_bits = (tables.bits(synthetic()["opened"], id_, "python")[2] for id_ in ("alibi", "rope-10000"))
     found = computed(Measured, run="schemes")
     [alibi] = [rows for id_, rows in zip(found["lines"][1:], found["apart"], strict=True) if id_ == "alibi"]

@@ -1,4 +1,4 @@
-"""Tests of the oracles themselves, and of the comparison with them."""
+"""Tests of the oracles themselves, and of how other results are compared with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_terms_have_entries_of_the_result(entry):
     dials = entry.kind().dials()
     data, terms = oracle(entry.kind).compute(dials), oracle(entry.kind).terms(dials)
     assert set(terms) <= set(data)
-    for name in set(data) - set(terms):  # texts, and values that are measured rather than computed
+    for name in set(data) - set(terms):  # these are strings, or values that are measured rather than computed
         assert not isinstance(data[name], float), name
     for name, term in terms.items():
         assert np.shape(term) in ((), np.shape(data[name])), name

@@ -18,7 +18,7 @@ from tests.explorers.oracles import computed, oracle
 
 
 def test_the_errors_agree_to_the_last_digits_of_float32():
-    """A cosine in float32 is off by 3e-8, less than the tolerance of the test above."""
+    """The error of a float32 cosine is 3e-8, which is less than the tolerance of the previous test."""
     cases = [
         Precision(dtype="float32", rounded=rounded, first=first).dials()
         for rounded in precision.STAGES
@@ -36,8 +36,8 @@ FLOATS = {"float64": torch.float64, "float32": torch.float32, **HALVES}
 
 
 def awkward_numbers(dtype: torch.dtype) -> list[float]:
-    """Return numbers of the type, ties between neighbouring ones, numbers right next to the ties, the ends of the
-    range, and smaller numbers."""
+    """Return numbers of this type, ties between neighbouring numbers, numbers right next to these ties, the ends of the
+    range, and subnormal numbers."""
     source = torch.Generator().manual_seed(3)
     bits = torch.randint(-(2**15), 2**15, (400,), generator=source).to(torch.int16)
     numbers = bits.view(dtype).double()
@@ -79,7 +79,8 @@ def test_products_are_rounded_as_torch_multiplies(name):
 @pytest.mark.parametrize("first", [1, 300, 4090])
 @pytest.mark.parametrize("name", list(FLOATS))
 def test_everything_rounded_is_torch_in_that_type(name, first):
-    """`encoding_all_in` computes cosine and sine in the type itself, which adds at most one unit in the last place."""
+    """`encoding_all_in` computes cosine and sine in the type itself. This adds an error of at most one unit in the last
+    place."""
     found = computed(Precision, dtype=name, rounded="everything", first=first, count=40, dim=16)
     expected = encoding_all_in(torch.arange(first, first + 40), 16, dtype=FLOATS[name]).double()
     cells = np.reshape(found["cells"], (40, 16))
@@ -133,7 +134,7 @@ def test_rounding_only_the_result_is_harmless_and_flat():
 def test_positions_that_float16_cannot_hold_are_lost():
     for rounded, lost in [("positions", 20), ("everything", 20), ("result", 0), ("frequencies", 0)]:
         found = computed(Precision, dtype="float16", rounded=rounded, first=65_500, count=40, dim=4)
-        assert found["lost"] == lost  # all positions from 65520 onwards
+        assert found["lost"] == lost  # every position from 65520 onwards is lost
         if lost:
             assert found["used"] == [65504.0] * 20 + [0] * 20
             assert found["cells"][80:] == [0] * 80

@@ -1,4 +1,4 @@
-"""Tests that random settings of every kind of dial reach both limits and everything in between."""
+"""Test that random settings of every kind of dial include both limits and everything in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAYS = {"label": "Dial", "note": "What it does."}
 
 
 class Probe(Explorer):
-    """An explorer with one dial of every kind and no figure."""
+    """An explorer without a figure that has one dial of every kind."""
 
     whole = Whole(0, min=-3, max=9, **WHY)
     even = Even(2, min=2, max=512, **WHY)
@@ -33,7 +33,8 @@ def test_samples_reach_both_ends_and_everything_between():
         values = [dials[name] for dials in drawn]
         assert (min(values), max(values)) == ends
         assert len(set(values)) >= 13
-    assert 60 < sum(dials["base"] < 1e3 for dials in drawn) < 220  # uniformly distributed on a logarithmic scale
+    # the values are uniformly distributed on a logarithmic scale
+    assert 60 < sum(dials["base"] < 1e3 for dials in drawn) < 220
     assert {(dials["on"], dials["pairing"]) for dials in drawn} == {
         (on, layout) for on in (True, False) for layout in ("interleaved", "half")
     }

@@ -58,7 +58,7 @@ def test_traits_are_observed_from_both_sides():
     figure, seen = Saturation(), []
     figure.observe(lambda change: seen.append((change["name"], change["new"])), ["dim", "scaled"])
     figure.dim = 128
-    figure.set_state({"dim": 256, "scaled": False})  # the page sends this
+    figure.set_state({"dim": 256, "scaled": False})  # the page sends a state like this
     figure.dim = np.int64(256)
     assert seen == [("dim", 128), ("dim", 256), ("scaled", False)]
     assert type(figure.dim) is int

@@ -1,4 +1,4 @@
-"""Tests that the checks of the explorers' scripts can fail: each check finds the mistake planted for it."""
+"""Test that each check of the explorers' scripts can fail: it must find a mistake that was planted for it."""
 
 from __future__ import annotations
 

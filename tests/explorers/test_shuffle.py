@@ -32,7 +32,7 @@ def test_the_comparison_sees_small_and_large_differences():
 
 
 def plain_attention(words, position, causal):
-    """Compute the same head with NumPy and torch's own function."""
+    """Compute the same attention head with NumPy and with torch's own function."""
     x = np.stack([draws.normals(f"word {word}", 16) for word in words])
     if position:
         angle = np.arange(len(words))[:, None] / 10000 ** (np.arange(0, 16, 2) / 16)

@@ -1,4 +1,5 @@
-"""Tests of the static figures: every explorer's drawing at its corners, and the initial pictures in the package."""
+"""Tests of the static figures: the drawings of every explorer at its extreme settings, and the initial pictures in the
+package."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ def test_a_still_is_one_small_drawing(entry):
 
 @every
 def test_colours_are_the_pages(entry):
-    """A colour is either one of the page's variables or a pair of colours for light and dark pages, so raster images
-    come in two versions."""
+    """Every colour is either one of the page's variables or a pair of colours for light and dark pages. For this
+    reason, there are two versions of each raster image."""
     [picture] = stills.draw([entry.kind().get_state()])
     own = re.sub(r"var\(--fig-[\w-]+,#[0-9a-f]{6}\)", "", picture)
     own = re.sub(r"light-dark\(#[0-9a-f]{6},#[0-9a-f]{6}\)", "", own)
@@ -70,7 +71,7 @@ def test_pixels_are_the_pages_own_in_the_dark():
 @every
 def test_the_packages_still_is_fresh(entry):
     """If the static picture is out of date, run `python -m tools.stills` to redraw it."""
-    if entry.name == "measured":  # its static picture is drawn from the real results, not from synthetic ones
+    if entry.name == "measured":  # Measured's static picture shows the real results, not synthetic ones
         states = {name: state for name, state in stills.opening_states().items() if name == "measured"}
         if not states:
             pytest.skip("results/measured.json has nothing of the held-out part yet")
@@ -113,7 +114,7 @@ def test_a_page_gets_each_figure_at_its_own_state_with_ids_of_its_own(monkeypatc
     figures = [Fourier(dim=64), Fourier(dim=64), Fourier()]
     notebook = notebook_of(*figures)
     stills.ensure([notebook])
-    assert runs == [2]  # both states were drawn in a single run
+    assert runs == [2]  # a single run drew both states
     stills.put_into(notebook)
     assert runs == [2]
     pictures = [cell.outputs[0].data["text/html"] for cell in notebook.cells[:3]]

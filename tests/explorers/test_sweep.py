@@ -15,7 +15,8 @@ from tests.explorers.oracles import oracle
 
 
 def test_the_recorded_sweep():
-    """Check the half-distance and the first negative distance of ten bases at dim 128, found by scanning the curves."""
+    """Check the half-distance and the first negative distance of ten bases at dim 128. The expected values come from
+    scans of the curves."""
     halves = [2, 2, 3, 5, 12, 16, 46, 102, 197, 449]
     negative = [2, 3, 5, 59, 171, 361, 1707, -1, -1, -1]
     means = [0, 0, 0, 0, 0, -0.006, 0.136, 0.307, 0.419, 0.503]
@@ -29,7 +30,7 @@ def test_the_recorded_sweep():
 
 
 def cosines(distances: object, dim: int, base: float) -> np.ndarray:
-    """Compute the mean of cos Δθ_i at each distance from the formula."""
+    """Compute the mean of cos Δθ_i at each distance directly from the formula."""
     return np.cos(np.multiply.outer(np.array(distances), theta(dim, base))).mean(-1)
 
 
@@ -52,7 +53,7 @@ def test_the_curves_of_the_sweep(base, dim, length):
 
 @pytest.mark.parametrize("pairs", [1, 2, 7])
 def test_sums_of_several_waves_at_even_steps(pairs):
-    """The explorers' curves consist of these sums, for any number of pairs, any step and any number of waves."""
+    """The explorers' curves are made of such sums, with any number of pairs, any step and any number of waves."""
     a, b = np.random.default_rng(pairs).normal(size=(2, 3, pairs))
     waves = [{"a": one.tolist(), "b": other.tolist()} for one, other in zip(a, b, strict=True)]
     for start, step, count in [(0, 1, 1), (500, -1, 130), (-70.5, 0.25, 64), (10**6, -1954, 512)]:

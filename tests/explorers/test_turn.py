@@ -15,7 +15,7 @@ from tests.explorers.oracles import oracle
 
 
 def as_complex(flat: np.ndarray | list) -> np.ndarray:
-    """Convert x, y, x, y, … to x + iy, for an independent way to rotate: multiply by e^{iα}."""
+    """Convert x, y, x, y, … to x + iy. Multiplying by e^{iα} is then an independent way to rotate."""
     return np.array(flat)[..., 0::2] + 1j * np.array(flat)[..., 1::2]
 
 
@@ -48,7 +48,7 @@ EIGHTH = {"dim": 4, "base": 1.62114, "pair": 1}  # the base is 16/π², so pair 
 
 
 def test_an_eighth_of_a_turn_per_position():
-    """The pair rotates by π/4 per position, as in the drawing that usually introduces the subject."""
+    """The pair rotates by π/4 per position, as in the usual introductory drawing."""
     for position in range(9):
         found = oracle(Turn).compute({**Turn().dials(), "position": position, **EIGHTH})
         assert found["angles"][1] == pytest.approx(position * math.pi / 4, rel=1e-6)
@@ -57,7 +57,7 @@ def test_an_eighth_of_a_turn_per_position():
 
 
 def test_the_example_by_hand():
-    """R₂(1, 2, 3, 4) with the angles 2 and 0.02 is (cos 2 − 2 sin 2, sin 2 + 2 cos 2, 3 cos 0.02 − 4 sin 0.02, …)."""
+    """With the angles 2 and 0.02, R₂(1, 2, 3, 4) is (cos 2 − 2 sin 2, sin 2 + 2 cos 2, 3 cos 0.02 − 4 sin 0.02, …)."""
     c, s, c2, s2 = math.cos(2), math.sin(2), math.cos(0.02), math.sin(0.02)
     by_hand = [c - 2 * s, s + 2 * c, 3 * c2 - 4 * s2, 3 * s2 + 4 * c2]
     found = oracle(Turn).compute({**Turn().dials(), "position": 2, "base": 1e4, "dim": 4, "pair": 0})["turned"]

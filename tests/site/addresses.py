@@ -1,4 +1,4 @@
-"""The addresses of a built site: its pages, and the positions on them that links can name and readers may have
+"""Collect the addresses of a built site: its pages, and the places on them that links can name and readers may have
 bookmarked."""
 
 from __future__ import annotations
@@ -7,20 +7,20 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-# Such names are regenerated in every build, or are numbers, so nobody can have bookmarked them.
+# These names are numbers, or are regenerated in every build, so nobody can have bookmarked them.
 PASSING = re.compile(r"id\d+|codecell.*|pst-.*|sbt-.*|searchbox|seal-.*|meaning-.*|[\da-f]{8}-[\da-f-]{27}|.*tooltip.*")
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 
 
 class Names(HTMLParser):
-    """Collects the fragments that exist on a page: ids of sections, targets, equations and terms, and names of
+    """Collects the fragments on a page: the ids of its sections, targets, equations and terms, and the names of its
     explorers."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ids: set[str] = set()
         self.explorers: set[str] = set()
-        self.inside = False  # whether the parser is inside the page's article
+        self.inside = False  # whether the parser is currently inside the page's article
         self.titled = False
         self.kept: set[str] = set()
 
@@ -33,7 +33,7 @@ class Names(HTMLParser):
         if not name:
             return
         self.ids.add(name)
-        # the page's own address is enough for the first section
+        # the first section needs no fragment, because the page's own address is enough
         title = tag == "section" and self.inside and not self.titled
         self.titled |= title
         lasting = tag in {"section", "span", "dt", "figure"} | HEADINGS or name.startswith("equation-")
@@ -51,7 +51,7 @@ def names_of(page: Path) -> Names:
 
 
 def addresses(site: Path) -> list[str]:
-    """Return every page of the folder `book` and every permanent fragment, such as "decay.html" and
+    """Return every page in the folder `book` and every permanent fragment, such as "decay.html" and
     "decay.html#by-hand"."""
     found = []
     for page in sorted((site / "book").glob("*.html")):
@@ -61,7 +61,7 @@ def addresses(site: Path) -> list[str]:
 
 
 def leads_nowhere(address: str, site: Path, moved: dict[str, str], pages: dict[str, Names]) -> str | None:
-    """Explain why an address can't be resolved on a site, or return None."""
+    """Explain why an address can't be resolved on a site. Returns None if it can be."""
     name, _, fragment = address.partition("#")
     if address in moved:
         return leads_nowhere(moved[address], site, {}, pages)

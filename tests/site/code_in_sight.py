@@ -1,7 +1,9 @@
-"""How much code readers of the site see, and how much of it is cut off: python -m tests.site.code_in_sight [SITE].
+"""Report how much code readers of the site see, and how much of it is cut off: python -m tests.site.code_in_sight
+[SITE].
 
-In sight is what no closed fold hides. Plumbing is a cell that only imports, only calls one function, or only checks.
-A block is clipped if it is wider than its box; what was printed in columns may be, because it scrolls and says so.
+Code is in sight unless a closed fold hides it. A cell is plumbing if it only imports, only calls one function, or only
+checks. A block is clipped if it is wider than its box. Output printed in columns is allowed to be wider, because it
+scrolls and says so.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ LOOK = """() => {
 
 
 def blocks(page: Page) -> list[dict]:
-    """The blocks of code and of what was printed that are in sight on an open page."""
+    """Return the blocks of code and of printed output that are in sight on an open page."""
     page.add_style_tag(content="section { content-visibility: visible !important; }")
     return page.evaluate(LOOK)
 
 
 def is_plumbing(source: str, prints: bool = False) -> bool:
-    """Whether a cell only imports, only makes one call and prints nothing, or only checks.
+    """Return whether a cell only imports, only makes one call and prints nothing, or only checks.
 
     >>> [is_plumbing(one) for one in ("import math", "table({})", "assert 1", "x = 1")]
     [True, True, True, False]
@@ -62,7 +64,7 @@ def is_plumbing(source: str, prints: bool = False) -> bool:
 
 
 def lines(site: Path) -> Iterator[str]:
-    """What the report says."""
+    """Return the lines of the report."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser.find(), args=browser.ARGUMENTS)
         for width in WIDTHS:

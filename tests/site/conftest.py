@@ -18,17 +18,17 @@ from tests.site.figures import ROOM, STATIC, Quiet, page_of
 from tools import book, browser, weights
 from tools.paths import HTML
 
-# True once every explorer has started or has reported why it can't.
+# This becomes true when every explorer has either started or reported why it can't.
 SETTLED = "document.querySelectorAll('.explorer:not(.explorer-alive):not(:has(.explorer-failed))').length === 0"
-# in milliseconds; the limit is generous because other tests may be using the processor
+# in milliseconds; the limit is generous because other tests may keep the processor busy
 expect.set_options(timeout=30_000)
 SKIPPED = os.environ.get("SKIP_BROWSER") == "1"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Retry a test that fails in a browser, because on a busy machine any of the 1,600 or so may run out of time.
+    """Retry a test if it fails in a browser. On a busy machine, any of the 1,600 or so tests may run out of time.
 
-    The summary lists such a test under "RERUN", and it may still have found a bug.
+    The summary lists such a test under "RERUN". Even so, it may have found a real bug.
     """
     mark = pytest.mark.flaky(reruns=1)
     if SKIPPED:
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def site() -> Path:
     """Return the site, built from the sources in this repository.
 
-    The first process that needs it builds it, and the others wait.
+    The first process that needs the site builds it, while the other processes wait.
     """
     return book.html()
 
@@ -68,7 +68,7 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """An opened page, with its requests and its errors."""
+    """An opened page, together with its requests and errors."""
 
     page: Page
     requests: dict[str, int] = field(default_factory=dict)  # address -> bytes
@@ -109,8 +109,8 @@ def visiting(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
 
         def note_response(response) -> None:
             if response.url.startswith(("blob:", "data:")):
-                return  # these URLs are part of the page itself
-            # we read the header, because a page that redirects immediately is gone before we could read its body
+                return  # the content of these URLs is part of the page itself
+            # we read the header, because a page that redirects immediately would be gone before we could read its body
             found.requests[response.url] = int(response.headers.get("content-length", 0)) if response.ok else 0
             if over == "http" and response.status >= 400:
                 found.problems.append(f"{response.status} for {response.url}")
@@ -149,7 +149,8 @@ def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
 
 @pytest.fixture(scope="module")
 def shared(request: pytest.FixtureRequest, chromium: Browser, server: str) -> Iterator[Visit]:
-    """A light, wide page that the tests of a module share one after another; each test leaves it unchanged."""
+    """A wide page in the light theme. The tests in a module share it one after another, and each of them leaves it
+    unchanged."""
     with visiting(chromium, server) as opened:
         yield opened(request.param)
 
@@ -177,8 +178,8 @@ def root(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def context(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """Return a browser context with these options. All tests share it, because a new context costs as much as four
-    pages."""
+    """Return a browser context with these options. All tests share it, because creating a context costs as much as
+    opening four pages."""
     made = {}
 
     def context_(**options) -> BrowserContext:
@@ -194,9 +195,9 @@ def context(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
 
 @pytest.fixture
 def opened(context, folder: Path, root: str) -> Iterator:
-    """Open a page of widgets with all dials visible, unless they stay ``folded``.
+    """Open a page of widgets with all dials visible, or hidden in their folds if ``folded``.
 
-    If the console or the network reports any error, the test fails when it ends.
+    When the test ends, it fails if the console or the network has reported any error.
     """
     pages, complaints = [], []
 
@@ -222,7 +223,7 @@ def opened(context, folder: Path, root: str) -> Iterator:
         page.goto(f"{root if over == 'http' else folder.as_uri()}/page.html{fragment}")
         if options.get("java_script_enabled", True) and not spoil:
             drawn = "n => document.querySelectorAll('.rb-summary').length === n"
-            # the slowest cases in the registry take a while
+            # the slowest explorers in the registry take a while
             page.wait_for_function(drawn, arg=len(widgets), timeout=60_000)
             if not folded:
                 page.evaluate("document.querySelectorAll('.rb-more').forEach((more) => { more.open = true; })")

@@ -1,5 +1,5 @@
-"""Build a page of explorers with the widget state that MyST-NB would write, so that no built book is needed; read from
-and interact with such a page."""
+"""Build a page of explorers, read from it and interact with it. The page contains the same widget state that MyST-NB
+would write, so no built book is needed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ STATIC = ROOT / "book" / "_static"
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 DARK = palette.variables(palette.DARK)
-# Gives the text the same margins as on the site.
 # Pictures get all the height that they may have, as in a high window.
 ROOM = ".rb .rb-height.rb-height{height:600px}@container(max-width:34rem){.rb .rb-height.rb-height{height:400px}}"
+# Give the text the same margins as on the site.
 MARGINS = "body{margin:0}main{padding-inline:1rem}@media(min-width:600px){main{padding-inline:2rem}}"
 
 
@@ -32,7 +32,7 @@ def script(kind: str, value: object) -> str:
 def page_of(widgets: list, shared: bool = True, spoil=lambda state: None, room: str = ROOM) -> str:
     """Return a page with the widgets' static pictures, views and state.
 
-    If ``shared``, each part of a script occurs once, as on the site.
+    If ``shared`` is true, each part of a script occurs only once, as on the site.
     """
     models = dependency_state(widgets, drop_defaults=False)
     state = {"version_major": 2, "version_minor": 0, "state": models}
@@ -62,7 +62,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
     def end_headers(self) -> None:
-        # two pages with the same name may be written within a second, and a browser would mistake one for the other
+        # if two pages with the same name are written within a second, a browser might otherwise show the first one
+        # twice
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
@@ -72,7 +73,7 @@ def dials(page: Page, which: int = 0) -> dict:
 
 
 def words(page: Page) -> list[str]:
-    """Return the labels of the buttons, without the small numbers."""
+    """Return the button labels without their small numbers."""
     return page.locator(".rb-word > span:first-child").all_inner_texts()
 
 
@@ -86,7 +87,7 @@ def rest(page: Page, milliseconds: int = 300) -> None:
 
 
 def hash_of(page: Page) -> str:
-    """Wait until the dials are in the address, and return its fragment."""
+    """Wait until the address contains the dials, and return its fragment."""
     rest(page)
     return page.evaluate("location.hash")
 
@@ -103,7 +104,7 @@ def stats(page: Page, which: int = 0) -> dict[str, str]:
 
 
 def number(text: str) -> float:
-    """Parse the number at the start of a text, in the format that readers see."""
+    """Parse the number at the beginning of a string, in the format that readers see."""
     return float(text.split()[0].replace("−", "-"))
 
 
@@ -114,7 +115,7 @@ def enter(page: Page, name: str, value: object) -> None:
 
 
 def settle(page: Page) -> None:
-    """Wait for two frames: in the first the new width is detected, in the second it is drawn."""
+    """Wait for two frames. In the first one the figure notices its new width, and in the second one it is redrawn."""
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
@@ -123,7 +124,7 @@ def stage_width(page: Page, which: int = 0) -> int:
 
 
 def show_panel(page: Page, name: str) -> None:
-    """On a narrow stage, select the panel with that name; a wide stage shows all panels."""
+    """On a narrow stage, select the panel with this name. A wide stage shows all panels anyway."""
     button = page.locator(".rb-panels").get_by_role("button", name=name, exact=True)
     if button.is_visible():
         button.click()
@@ -133,7 +134,7 @@ def show_panel(page: Page, name: str) -> None:
 
 
 def pixels(page: Page, points: list[tuple[float, float]]) -> np.ndarray:
-    """Return the colours, (points, 3), of the first canvas on white paper, at points given in CSS pixels."""
+    """Return the colours, (points, 3), of the first canvas on white paper. The points are given in CSS pixels."""
     return np.array(
         page.evaluate(
             """(points) => points.map(([x, y]) => {
@@ -157,7 +158,8 @@ WHITE, BLUE, ORANGE, INK, GREY = np.array([channels(name) for name in ("paper", 
 
 
 def column(page: Page, x: float, top: float, bottom: float) -> np.ndarray:
-    """Return the colours, (rows, 3), of one column of the canvas on white paper, from top to bottom in CSS pixels."""
+    """Return the colours, (rows, 3), in one column of the canvas on white paper, from top to bottom. The column is
+    given in CSS pixels."""
     return np.array(
         page.evaluate(
             """([x, top, bottom]) => {
@@ -214,7 +216,7 @@ def texts(page: Page) -> list[str]:
 
 
 def marks(page: Page, part: str = "") -> dict[str, tuple[float, float]]:
-    """Return the position of each text in the picture or in one part of it."""
+    """Return the position of each label in the picture, or in one part of the picture."""
     return {
         text: (x, y)
         for text, x, y in page.locator(f".rb-stage svg {part} text").evaluate_all(

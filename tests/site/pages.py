@@ -1,4 +1,4 @@
-"""The pages of the site, known before it is built, so that each page can have a test of its own."""
+"""The pages of the site, listed without building it, so that each page can have its own test."""
 
 from tools.execute import chapters
 from tools.paths import ROOT, pages

@@ -1,7 +1,8 @@
-"""Check where the search leads readers who ask in their own words: python -m tests.site.queries FILE.
+"""Check which pages the search finds when readers ask in their own words: python -m tests.site.queries FILE.
 
-A file is a list of {"query", "pages"}: what somebody typed, and pages of which at least one must be among the first
-three results. The built page's own script answers from the built index, in Node.
+The file contains a list of {"query", "pages"}: what somebody typed, and some pages. At least one of these pages must be
+among the first three results. The results come from the built page's own script, which searches the built index in
+Node.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ return input.map((query) => ranked(question(query), data, index).list.map(({ pla
 
 
 def answers(site: Path, queries: list[str]) -> list[list[list[str]]]:
-    """Return the results of the built search for each query, best first: each result's page, and its text."""
+    """Return the results of the built search for each query, best first. Each result has a page and a text."""
     scripts = [(site / name).read_text(encoding="utf-8") for name in ("sections.js", "_static/search.js")]
     return js.evaluate("".join(scripts), ASK, queries)
 
 
 def missed(site: Path, asked: list[dict]) -> dict[str, list[str]]:
-    """Return the queries for which none of their pages is among the first three results, together with the pages that
-    are."""
+    """Return the queries that fail: none of their pages is among the first three results. The pages that were found
+    instead are returned as well."""
     found = answers(site, [one["query"] for one in asked])
     first = [[page for page, _ in places[:FIRST]] for places in found]
     return {one["query"]: pages for one, pages in zip(asked, first, strict=True) if not set(one["pages"]) & set(pages)}

@@ -1,4 +1,4 @@
-"""Tests that every address a reader may have bookmarked still works. `addresses.txt` lists all that were ever
+"""Test that every address a reader may have bookmarked still works. `addresses.txt` lists all addresses that were ever
 published."""
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def test_an_address_that_has_moved_is_followed(visit):
 
 @pytest.fixture
 def pages_with(chromium, tmp_path):
-    """Return a browser page at an address, with the site's script and a table of moved addresses."""
+    """Open a browser page at an address. The page has the site's script and a table of moved addresses."""
     contexts = []
 
     def opened(table: str, fragment: str):

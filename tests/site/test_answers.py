@@ -1,4 +1,4 @@
-"""Exercises that are answered in the page."""
+"""Tests of exercises whose answers are checked on the page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_line_of_code_is_chosen(visit):
     expect(form.locator("output")).to_have_text("Not yet: choose one of the answers.")
     form.get_by_label("scores").tap()
     form.get_by_role("button", name="Check").tap()
-    expect(form.locator("output")).to_contain_text("Not yet: the largest score knows the future")
+    expect(form.locator("output")).to_contain_text("Not yet: the largest score depends on the future")
     form.get_by_label("v", exact=True).tap()
     form.get_by_role("button", name="Check").tap()
     expect(form.locator("output")).to_contain_text("Right: the standard deviation over all tokens")

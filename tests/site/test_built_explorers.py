@@ -1,5 +1,5 @@
-"""Tests of the explorers in the built pages: their scripts agree with Python, and their dials can be moved with the
-pointer."""
+"""Tests of the explorers on the built pages. Their scripts must agree with Python, and readers must be able to move the
+dials with the pointer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.explorers import js
 from tests.site.figures import hash_of
 from tests.site.pages import EXPLORED
 
-# The dials of a page's figures. A model's latest result isn't a dial, and arrives when the model has finished.
+# Reads the dials of all figures on a page. A model's latest result isn't a dial: it arrives when the model has
+# finished.
 DIALS = """[...document.querySelectorAll('.explorer-live')].map((e) => {
   const { result, ...dials } = e.ropebook.values();
   return JSON.stringify(dials);
@@ -51,15 +52,15 @@ def test_a_script_stands_once_on_a_page(site, path):
     for name, source in parts.items():
         assert text.count(f"{json.dumps(name)}: ") == 1, name
         if name.endswith(".py"):
-            continue  # these are constants, and two figures may have the same ones
-        # A piece of code that only this script contains; in the page it is encoded as JSON.
+            continue  # this part contains constants, and two figures may have the same ones
+        # This piece of code occurs only in this script. In the page, it is encoded as JSON.
         piece = max(re.findall(r"[ !#-;=-\[\]-~]+", source), key=len)
         assert text.count(piece) == 1, name
 
 
 @pytest.mark.parametrize("path", EXPLORED)
 def test_no_id_stands_twice_on_a_page(site, path):
-    """The static pictures have ids for clips and gradients, and a page may have several of these pictures."""
+    """Static pictures have ids for clips and gradients, and a page may have several pictures."""
     text = (site / path).read_text(encoding="utf-8")
     stills = re.findall(r'<div class="explorer-still">(<svg .*?</svg>)', text, re.DOTALL)
     assert stills
@@ -71,7 +72,7 @@ def test_no_id_stands_twice_on_a_page(site, path):
 
 @pytest.mark.parametrize("path", EXPLORED)
 def test_every_figure_turns_and_writes_the_address_from_disk(visit, path):
-    """The page is opened from disk, where a browser allows less than over HTTP."""
+    """The page is opened from disk, where browsers allow less than over HTTP."""
     visited = visit(path, over="file")
     page = visited.page
     count = page.locator(".explorer").count()

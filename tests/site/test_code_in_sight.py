@@ -1,4 +1,4 @@
-"""Only code that teaches is in sight on the site, and none of it runs off the page."""
+"""Test that all code in sight on the site teaches something, and that none of it is cut off at the edge of the page."""
 
 from __future__ import annotations
 

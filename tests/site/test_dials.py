@@ -1,5 +1,5 @@
-"""Tests of a figure's dials: each has one line and a slider; a refusal appears below the dial's own field; a fold hides
-the others."""
+"""Tests of a figure's dials. Each dial has one line and a slider, an error message appears below the dial's own field,
+and a fold hides the remaining dials."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened
     assert picture["height"] <= 0.52 * 844
 
 
-# In this figure the schemes come first, because base and dimension belong to only some of them.
+# The schemes come first in the Rivals figure, because only some of them have a base and a dimension.
 FOLDED = {"Rivals"}
 
 
@@ -95,7 +95,8 @@ def test_limits_are_seen_with_the_focus_and_move_nothing(opened, width):
     expect(limits.nth(1)).to_have_text("1 to 10000000. Pair i rotates by θᵢ = b^(−2i/d) radians per position.")
     assert page.evaluate(TOPS) == before
     box = page.get_by_role("slider", name="Dimension d, slider").bounding_box()
-    page.mouse.click(box["x"] + 30, box["y"] + box["height"] / 2)  # readers who drag need to see what is below
+    # readers who drag a slider need to see what is below it
+    page.mouse.click(box["x"] + 30, box["y"] + box["height"] / 2)
     expect(page.locator(".rb-limits:visible")).to_have_count(0)
 
 
@@ -110,7 +111,8 @@ def test_a_refusal_stands_under_its_own_field(opened):
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_have_value("64")
     assert why.get_attribute("id") in field.get_attribute("aria-describedby").split()
-    # When another dial moves, the message stays, so that nothing jumps; moving its own dial removes it.
+    # When another dial moves, the message stays where it is, so nothing on the page jumps. Moving the message's own
+    # dial removes it.
     page.get_by_role("slider", name="Number of keys, slider").press("ArrowRight")
     expect(why).to_be_visible()
     page.get_by_role("slider", name="Head dimension d, slider").press("ArrowRight")
@@ -131,7 +133,7 @@ def test_what_is_half_typed_survives_a_drawing(opened):
     field.press("Enter")
     assert dials(page)["base"] == 500
     field.fill("7")
-    field.press("ArrowUp")  # a key moves the dial from its current value, not from the partly typed one
+    field.press("ArrowUp")  # an arrow key moves the dial from its current value, not from the partly typed value
     assert dials(page)["base"] > 500
     expect(field).not_to_have_value("7")
 
@@ -159,7 +161,7 @@ def test_what_had_to_give_way_comes_back(opened):
     page.get_by_role("button", name="Reset Room").click()
     assert dials(page) == home
     enter(page, "Room", 100)
-    enter(page, "Length now n", 90)  # this time the reader asks for 90
+    enter(page, "Length now n", 90)  # this time the reader sets the length to 90 explicitly
     page.get_by_role("button", name="Reset Room").click()
     assert dials(page)["length"] == 90
     end = page.get_by_role("slider", name="Length now n, slider")
@@ -198,7 +200,7 @@ NOTEBOOK = """
 
 
 def test_the_numbers_keep_their_place_in_a_notebook(opened):
-    """JupyterLab has its own CSS rules for description lists."""
+    """JupyterLab has CSS rules of its own for description lists."""
     page = opened([Saturation()])
     boxes = """() => [...document.querySelectorAll('.rb-stats :is(dt, dd)')].map((e) => {
       const { left, top, width, height } = e.getBoundingClientRect();

@@ -1,5 +1,5 @@
-"""Tests of redrawing figures: existing nodes in the picture are updated instead of recreated, and must look like new
-ones."""
+"""Tests of redrawing figures. The script updates the existing nodes of a picture instead of creating new ones, and the
+result must look like a new picture."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def test_nodes_are_kept(opened):
     ids=["bank", "fourier-sum"],
 )
 def test_a_picture_that_was_changed_is_the_one_that_is_made(opened, figure, name, values):
-    """This test runs in a browser, with canvases. test_dials_and_pictures.py moves every dial of every explorer."""
+    """This test needs a browser, because it checks canvases. test_dials_and_pictures.py moves every dial of every
+    explorer."""
     page = opened([figure])
     for value in values:
         enter(page, name, value)
@@ -54,7 +55,8 @@ def test_a_picture_that_was_changed_is_the_one_that_is_made(opened, figure, name
     fresh = opened([type(figure)(**{**figure.dials(), trait: values[-1]})])
     picture, pixels = fresh.evaluate(PICTURE)
     assert picture == changed[0]
-    assert np.abs(np.subtract(pixels, changed[1])).max(initial=0) <= 8  # the edges between pixels were painted twice
+    # on the changed canvas, edges between pixels were painted twice
+    assert np.abs(np.subtract(pixels, changed[1])).max(initial=0) <= 8
 
 
 def test_a_playing_figure_says_at_its_end_what_it_shows(opened):

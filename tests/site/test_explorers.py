@@ -1,7 +1,6 @@
-"""Tests of explorers on a page without a kernel: pointer, keys, address, theme, print, and what happens when a script
-fails.
+"""Tests of explorers on a page without a kernel: pointer, keys, address, theme, printing, and failing scripts.
 
-The pages are made here, with the widget state that MyST-NB would write, so that the book needn't be built for them.
+The tests make their own pages, with the same widget state that MyST-NB would write, so they don't need a built book.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def test_sliders_by_mouse_and_keys(opened):
 
 
 class Chooser(Explorer):
-    """A figure that only shows which of its texts is chosen."""
+    """A figure that only shows which of its texts has been chosen."""
 
     SCRIPT = """import { dials } from "./chooser.py";
 import { html, setText } from "./kit/elements.js";
@@ -151,7 +150,7 @@ def test_a_choice_by_mouse_keys_and_address(opened):
     ]:
         page.keyboard.press(key)
         assert dials(page)["kind"] == kind
-    assert dials(page, 1)["kind"] == "half"  # the other figure has its own group of buttons
+    assert dials(page, 1)["kind"] == "half"  # the other figure has a separate group of buttons
     assert hash_of(page) == "#chooser.kind=half"
     described = page.locator(f"#{group.get_attribute('aria-describedby')}")
     expect(described).to_have_text("Three of them.")
@@ -174,7 +173,7 @@ def test_the_summary_is_spoken_once_the_hand_rests(opened):
     page = opened([Saturation()])
     spoken = page.locator(".rb-hidden[aria-live=polite]")
     rest(page, 600)
-    expect(spoken).to_be_empty()  # nothing has been done yet
+    expect(spoken).to_be_empty()  # the reader hasn't done anything yet
     pressed = """(slider) => {
       for (let k = 0; k < 5; k += 1) slider.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
       return document.querySelector(".rb-hidden[aria-live=polite]").textContent;
@@ -212,7 +211,7 @@ def test_a_pair_beyond_the_last_is_refused_and_gives_way(opened):
 @pytest.mark.parametrize("over", ["http", "file"])
 def test_a_setting_can_be_shared(opened, over):
     page = opened([Shuffle(), Saturation(dim=32), Saturation()], over=over, fragment="#part-1")
-    assert hash_of(page) == "#part-1"  # no dial was moved, so the address is still the reader's own
+    assert hash_of(page) == "#part-1"  # no dial was moved, so the reader's own address is unchanged
     page.get_by_role("textbox", name="Sentence").fill("a & b=c 100% naïve")
     page.get_by_role("button", name="Move the picked word right").click()
     page.get_by_role("switch", name="Position signal").check()
@@ -224,7 +223,7 @@ def test_a_setting_can_be_shared(opened, over):
     settings = [dials(page, which) for which in range(3)]
     again = opened([Shuffle(), Saturation(dim=32), Saturation()], over=over, fragment=hash_)
     assert [dials(again, which) for which in range(3)] == settings
-    assert again.evaluate("scrollY") > 0  # the page scrolled to the figure that the address names
+    assert again.evaluate("scrollY") > 0  # the page has scrolled to the figure named in the address
     assert again.evaluate("document.querySelectorAll('.rb-dial').length") == 12
     for button in again.locator(".rb-reset[aria-disabled=false]").all():
         again.locator(".rb-reset[aria-disabled=false]").first.click()
@@ -245,9 +244,10 @@ def test_a_setting_can_be_shared(opened, over):
             {"peak": 2000, "distance": 3000, "span": 4096},
         ),
         (Timelapse, "#timelapse.length=2000&timelapse.room=4096", {"length": 2000, "room": 4096}),
-        # If two dials' values are incompatible, the page adjusts the same dial as when a reader moves them.
+        # If the values of two dials are incompatible, the page adjusts the same dial that it would adjust if a reader
+        # moved them.
         (Timelapse, "#timelapse.length=4000&timelapse.room=1024", {"length": 1024, "room": 1024}),
-        # A text is checked against the words in the address, whatever the order of the settings.
+        # The chosen text is checked against the words in the address, in whatever order the settings are given.
         (Shuffle, "#shuffle.order=2,0,1&shuffle.words=a+b+c", {"words": "a b c", "order": [2, 0, 1]}),
     ],
     ids=["distance", "fourier", "timelapse", "beyond", "shuffle"],
@@ -298,7 +298,7 @@ def test_following_a_link_turns_the_dials(opened):
     page.wait_for_function("document.querySelector('.explorer-live').ropebook.values().draw === 3")
     assert dials(page) == {"dim": 64, "n_keys": 8, "draw": 3, "scaled": True}
     assert hash_of(page) == "#saturation.draw=3"
-    page.evaluate("location.hash = '#part-0'")  # this is a heading, so the dials don't change
+    page.evaluate("location.hash = '#part-0'")  # this address names a heading, so the dials don't change
     assert hash_of(page) == "#part-0"
     assert dials(page)["draw"] == 3
 
@@ -389,7 +389,7 @@ def test_a_new_width_makes_a_new_layout(opened):
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator(".rb-panels")).to_be_visible()
     after = page.locator(".rb-word").evaluate_all("all => all.map((e) => e.getBoundingClientRect().top)")
-    assert after == sorted(set(after))  # each one has its own line
+    assert after == sorted(set(after))  # each word has a line of its own
 
 
 def test_canvases_are_sharp(opened):
@@ -426,7 +426,7 @@ def test_print_and_pages_without_javascript_show_the_still(opened):
 
 
 def test_a_figure_that_is_drawn_before_it_comes_into_the_page(opened):
-    """JupyterLab draws figures in cells that aren't visible yet."""
+    """JupyterLab draws the figures of cells that aren't visible yet."""
     page = opened([Timelapse()])
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     settle(page)
@@ -545,7 +545,7 @@ def test_a_view_that_is_closed_stops_listening(opened):
     expect(summary).to_contain_text("d = 5,")
     page.get_by_role("slider", name="Head dimension d").press("ArrowRight")
     assert page.evaluate("window.model.get('dim')") == 6
-    assert hash_of(page) in ("", "#saturation.dim=5")  # on a busy machine the address may already contain the 5
+    assert hash_of(page) in ("", "#saturation.dim=5")  # on a busy machine the address may already contain d = 5
 
 
 # ---- Amount of work ----
@@ -555,7 +555,8 @@ def test_a_view_that_is_closed_stops_listening(opened):
 def test_work_per_key_is_small(opened):
     """Check the work per key press for 512 entries and 4096 tokens. The target is 8 ms, and the test fails above 50 ms.
 
-    Other processes may interfere, so we take the best of five rounds, or the first that meets the target.
+    Other processes may slow the test down. For this reason we take the best of five rounds, or the first round that
+    meets the target.
     """
     longest = Timelapse(room=4096, length=4000, trained_length=512, factor=2.0, dim=512)
     page = opened([Ladder(dim=512, **dict.fromkeys(METHODS, True)), Ramp(dim=512), longest])
@@ -577,8 +578,8 @@ def test_work_per_key_is_small(opened):
 
 @pytest.mark.timing
 def test_work_per_event_is_small(opened):
-    """Check the work of script and drawing, from the event to the end. The target is 8 ms (`make bench` records it),
-    and the test fails above 50 ms."""
+    """Check how long the script and the drawing take, from the event to the finished picture. The target is 8 ms (`make
+    bench` records it), and the test fails above 50 ms."""
     long = Shuffle(words="rotary position embeddings are surprisingly simple once understood")
     page = opened([long, Saturation(n_keys=32)], reduced_motion="no-preference")
     turn = """async (which) => {

@@ -1,4 +1,5 @@
-"""Tests that pages opened from disk use the book's own fonts, and that nothing moves while the fonts load."""
+"""Test that pages opened from disk use the book's own fonts, and that nothing on the page moves while these fonts
+load."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from tests.site.figures import settle
 from tests.site.test_slow_line import WATCH
 from tools.paths import HTML
 
-# The elements to check, and the font family that each one must have.
+# The elements to check, and the font family that each of them must use.
 PLACES = {
     ".bd-article section > p:not(.chapter-line)": "Literata",
     ".bd-article h1": "Literata",
@@ -20,7 +21,7 @@ PLACES = {
 
 
 def families(page: Page, selector: str) -> dict[str, int]:
-    """Return the fonts that the browser actually used for an element, and how many letters it drew with each."""
+    """Return the fonts that the browser actually used for an element, with the number of letters drawn in each."""
     tools = page.context.new_cdp_session(page)
     tools.send("DOM.enable")
     tools.send("CSS.enable")

@@ -1,4 +1,5 @@
-"""Tests of the first screen, above any prose: a sentence whose arrows rotate as it slides along the text."""
+"""Tests of the first screen, above the prose: a sentence with an arrow for each word. The arrows rotate as the sentence
+slides along the text."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def test_dragged_every_arrow_turns_and_the_angle_stays(front, width, height):
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 3.2 * line["width"] / 8, y, steps=4)
-    # 3.2 positions of 30° each
+    # each of the 3.2 positions is 30°
     assert page.evaluate(ANGLES) == pytest.approx([angle + 96 for angle in before], abs=1.5)
     page.mouse.up()
     assert positions(page) == [place + 3 for place in at]
@@ -59,7 +60,7 @@ def test_dragged_every_arrow_turns_and_the_angle_stays(front, width, height):
 
 def test_other_words_can_be_chosen_and_keys_move_it(front):
     page = front()
-    # "down" is as near to "cat" as to "it", and replaces "it"
+    # "down" is as near to "cat" as "it" was, and takes its place
     page.get_by_role("button", name=re.compile("^down")).click()
     expect(page.locator(".front-angle")).to_have_text("60°")
     expect(page.locator(".front-token.front-query > span")).to_have_text("down")

@@ -1,5 +1,5 @@
-"""Tests of the field guide's table: sorting and filtering by pointer and by keyboard, cards on a phone, and a plain
-table without scripts."""
+"""Tests of the table in the field guide: sorting and filtering with the pointer and the keyboard, cards on a phone, and
+a plain table without scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of dragging inside a picture, and of a button that starts an animation, in a figure with one mark on a line."""
+"""Tests of dragging inside a picture and of the button that starts an animation, in a figure with one mark on a
+line."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from tests.site.figures import dials, settle
 
 
 class Line(Explorer):
-    """A mark at 0 to 100 on a line of 200 pixels, with a small handle on it and a wide area below it."""
+    """A mark at 0 to 100 on a line of 200 pixels. The mark has a small handle, and the line has a wide area below
+    it."""
 
     SCRIPT = """import { dials } from "./line.py";
 import { html, put } from "./kit/elements.js";
@@ -63,12 +65,12 @@ def test_a_pointer_takes_the_handle_along(opened):
     page = opened([Line()])
     knob = page.get_by_role("slider", name="Mark")
     box = knob.bounding_box()
-    page.mouse.move(box["x"] + 22, box["y"] + 10)  # off the mark's centre
+    page.mouse.move(box["x"] + 22, box["y"] + 10)  # the pointer isn't exactly at the mark's centre
     page.mouse.down()
     assert place(page) == 40
-    page.mouse.move(box["x"] + 42, box["y"] + 200)  # the pointer stays captured, even far below the area
+    page.mouse.move(box["x"] + 42, box["y"] + 200)  # the pointer remains captured, even far below the area
     assert place(page) == 50
-    page.mouse.move(box["x"] - 500, box["y"])  # over empty space
+    page.mouse.move(box["x"] - 500, box["y"])  # the pointer is over empty space
     assert place(page) == 50
     page.mouse.up()
     page.mouse.move(box["x"] + 62, box["y"])
@@ -113,7 +115,7 @@ def test_keys_do_the_same_within_the_limits_that_hold_now(opened):
 
 
 def thumb(page: Page, points: list[tuple[float, float]]) -> None:
-    """Move a thumb along these points."""
+    """Move a thumb along these points on a touch screen."""
     session = page.context.new_cdp_session(page)
     for k, (x, y) in enumerate(points):
         kind = "touchMove" if k else "touchStart"
@@ -124,8 +126,8 @@ def thumb(page: Page, points: list[tuple[float, float]]) -> None:
 
 
 def come_to_rest(page: Page) -> None:
-    """Wait until the page hasn't scrolled for 15 frames, because scrolling continues for some frames after the thumb is
-    lifted."""
+    """Wait until the page hasn't scrolled for 15 frames. After the thumb is lifted, scrolling continues for some
+    frames."""
     page.evaluate("""new Promise((done) => {
       let [last, still] = [scrollY, 0];
       const look = () => {
@@ -168,8 +170,8 @@ def test_a_tap_moves_the_mark(opened):
 # ---- Play ----
 
 
-# Whether the mark moves within 30 frames. We count frames instead of measuring time, because a busy machine draws fewer
-# of them.
+# Returns whether the mark moves within 30 frames. We count frames instead of measuring time, because a busy machine
+# draws fewer frames.
 MOVING = """async () => {
   const place = () => document.querySelector('.explorer-live').ropebook.values().place;
   const before = place();
@@ -192,7 +194,7 @@ def playing(opened, start: int = 0, **options) -> Page:
 
 
 def stopped(page: Page, end: bool = False) -> None:
-    """Check that the mark has stopped, at the end of the line or before it."""
+    """Check that the mark has stopped, either at the end of the line or before it."""
     expect(page.get_by_role("button", name="Play")).to_have_count(2)
     assert (place(page) == 100) == end
     assert not moving(page)
@@ -208,7 +210,7 @@ def test_it_plays_from_press_to_press_and_to_the_end(opened):
     page.get_by_role("button", name="Play").first.click()
     assert place(page) < 100
     work = page.evaluate("document.querySelector('.explorer-live').ropebook.work.length")
-    assert work > 5  # frames are measured in the same way as events
+    assert work > 5  # the work per frame is measured in the same way as the work per event
 
 
 def test_a_turned_dial_stops_it(opened):

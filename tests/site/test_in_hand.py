@@ -1,4 +1,4 @@
-"""Tests of moving things inside the pictures, with the pointer and with the keyboard."""
+"""Tests of moving things inside the pictures with the pointer and with the keyboard."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCREEN = {"viewport": {"width": 1280, "height": 1000}}
 
 
 def drag(page: Page, start: complex, *goals: complex) -> None:
-    """Press at ``start`` and drag along straight lines; all coordinates are in pixels of the window."""
+    """Press the pointer at ``start`` and drag it along straight lines. All coordinates are in window pixels."""
     page.mouse.move(start.real, start.imag)
     page.mouse.down()
     for goal in goals:
@@ -43,8 +43,8 @@ def test_the_shorter_way_round_within_the_limits():
     cases = [
         ([10, 0.1, 0.31, 100], 13),
         ([10, 0.1, -0.31, 100], 7),
-        ([10, 0.1, 2 * math.pi + 0.31, 100], 13),  # a complete turn makes no difference
-        ([10, 0.1, math.pi + 0.2, 100], 0),  # moves backwards, but not below 0
+        ([10, 0.1, 2 * math.pi + 0.31, 100], 13),  # a complete turn makes no difference to the direction
+        ([10, 0.1, math.pi + 0.2, 100], 0),  # the position moves backwards, but not below 0
         ([10, 1e-6, 0.1, 100], 100),
         ([10, 1.0, 0.4, 100], 10),
     ]
@@ -63,7 +63,7 @@ def test_the_arrow_is_led_round(opened):
     drag(page, handle, *half)
     assert dials(page)["position"] == 2 + round(math.pi / theta)
     drag(page, half[-1], *[centre - arm * cmath.exp(-1j * k * math.pi / 8) for k in range(1, 9)])
-    # the second half of the turn is added to the first
+    # the second half turn is added to the first
     assert dials(page)["position"] == 2 + round(2 * math.pi / theta)
     slider = page.get_by_role("slider", name="The arrow of the pair")
     slider.press("Home")
@@ -115,7 +115,7 @@ def test_a_line_follows_the_pointer(opened, figure, name, trait, share, value, k
     stage = page.locator(".rb-stage").bounding_box()
     start = middle(page, name)
     margins = {"shift": (8, 8), "dim": (8, 6), "n": (8, 8)}.get(trait)
-    if margins:  # the whole plot can be dragged
+    if margins:  # the reader can drag anywhere on the plot
         low, high = box["x"] + margins[0], box["x"] + box["width"] - margins[1]
     else:
         low, high = stage["x"] + 46, stage["x"] + stage["width"] - 2
@@ -138,7 +138,7 @@ def test_words_stand_upright_on_a_phone_and_are_dragged_up_and_down(opened):
     page.get_by_role("button", name="Move the picked word down").click()
     assert words(page) == ["the", "bit", "the", "dog", "man"]
     rows = page.locator(".rb-cell").first.bounding_box()["y"]
-    assert abs(rows - boxes[0]["y"]) < 6  # each word is the label of its row
+    assert abs(rows - boxes[0]["y"]) < 6  # each word labels its own row
 
 
 def test_the_pair_under_the_pointer_stands_out(opened):

@@ -1,8 +1,8 @@
 """Tests of every page of the built site in a browser: over HTTP and from disk, light and dark, wide and narrow.
 
-A chapter takes seconds to open, so all tests that only look share one visit. axe is slow on thousands of elements, so
-it checks only one page of each kind completely, in both themes. On all other pages it checks one element of each kind:
-dark and wide on every second page, light and narrow on the rest.
+A chapter takes seconds to open, so all tests that only look at a page share one visit. axe is slow on pages with
+thousands of elements. It checks only one page of each kind completely, in both themes. On every other page, it checks
+one element of each kind: half of these pages are dark and wide, and the rest are light and narrow.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def unfold(page: Page) -> None:
 
 
 def put_on(page: Page, theme: str) -> None:
-    """Switch the reader's system to dark or light."""
+    """Switch the preferred colour scheme of the reader's system to dark or light."""
     page.emulate_media(color_scheme=theme)
     page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
 
@@ -51,7 +51,7 @@ def test_nothing_is_missing_and_nothing_leaves_the_site(shared):
 
 @every([path for path in PAGES + GENERATED if path not in CHAPTERS])
 def test_nothing_is_missing_from_disk(visit, path):
-    """test_built_explorers.py opens the chapters from disk."""
+    """The chapters are left out, because test_built_explorers.py opens them from disk."""
     assert visit(path, over="file").problems == []
 
 
@@ -60,7 +60,7 @@ def test_mathematics_is_rendered(shared):
     page = shared.page
     assert page.locator(".katex-error").count() == 0
     assert page.locator("span.math, div.math").count() == page.locator(":is(span.math, div.math):has(.katex)").count()
-    # Readers mustn't see markup from the sources.
+    # Readers must not see markup from the sources.
     text = page.evaluate(
         """() => { const copy = document.querySelector('#main-content').cloneNode(true);
                    copy.querySelectorAll('pre, code, script, style, .katex, .katex-mathml').forEach(e => e.remove());
@@ -86,7 +86,7 @@ def test_no_script_holds_a_page_up(shared):
 def test_each_page_describes_itself_and_no_two_alike(site):
     found = [re.findall(r'<meta name="description" content="([^"]*)"', (site / path).read_text()) for path in PAGES]
     texts = [text for (text,) in found]
-    # an escaped quotation mark counts as six
+    # each escaped quotation mark counts as six characters
     assert all(40 <= len(text) <= 260 for text in texts), sorted(texts, key=len)
     assert len(set(texts)) == len(PAGES)
 
@@ -105,8 +105,8 @@ def test_a_phone_needs_no_sideways_scroll(shared):
     page = shared.page
     page.set_viewport_size(PHONE)
     unfold(page)
-    page.add_style_tag(content=LAID_OUT)  # a section that isn't laid out could hide content that is too wide
-    # Figures are redrawn for the narrow page, which may take more than a second on a busy machine.
+    page.add_style_tag(content=LAID_OUT)  # otherwise, a section that isn't laid out could hide content that is too wide
+    # Figures are redrawn for the narrow page. On a busy machine this may take more than a second.
     for _ in range(50):
         wide = page.evaluate(
             """() => { window.scrollTo({ left: 10000, behavior: 'instant' });
@@ -257,8 +257,8 @@ def test_paper_gets_no_list_of_sections_and_no_folded_bars(shared):
 
 # ---- Accessibility ----
 
-# Keeps only the first element in each kind of position, for the spans of code and formulas and the strokes of pictures.
-# The kind of position is the path of elements and classes that leads to it.
+# Among the spans of code and formulas and the strokes of pictures, keeps only the first element in each kind of
+# position. A position's kind is the path of elements and classes that leads to it.
 ONE_OF_EACH = """() => {
   const kind = (e) => `${e.localName}.${e.getAttribute('class') ?? ''}`;
   const place = (e) => (e === document.body ? '' : `${place(e.parentElement)} ${kind(e)}`);
@@ -283,7 +283,7 @@ AXE = """async () => {
 
 
 def complaints(page: Page, looks: list[tuple[str, dict]]) -> list[tuple[str, ...]]:
-    """Return what axe finds when all folds are open: theme, rule, element, how to fix it."""
+    """Open all folds and return axe's complaints: the theme, the rule, the element, and how to fix it."""
     unfold(page)
     page.add_style_tag(content=LAID_OUT)
     page.add_script_tag(content=assets.axe())
@@ -291,10 +291,10 @@ def complaints(page: Page, looks: list[tuple[str, dict]]) -> list[tuple[str, ...
     for theme, size in looks:
         page.set_viewport_size(size)
         put_on(page, theme)
-        # Scrollable boxes become reachable by keyboard only once they are laid out, and axe checks them all at the same
+        # A scrollable box becomes reachable by keyboard only when it is laid out, and axe checks all boxes at the same
         # time.
         settle(page)
-        # Boxes fade in as they open, and half-faded text has too little contrast.
+        # Boxes fade in as they open, and text that has only half faded in has too little contrast.
         page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
         found = page.evaluate(AXE)
         assert found["passes"]
@@ -312,7 +312,7 @@ OTHERS = [path for path in [*PAGES, "search.html", "genindex.html"] if path not 
 
 @each(OTHERS)
 def test_axe_finds_nothing_in_one_of_each_kind_of_element(shared, request):
-    """This test must be the last one on a page, because it takes the page apart."""
+    """This must be the last test on a page, because it takes the page apart."""
     shared.page.evaluate(ONE_OF_EACH)
     turn = OTHERS.index(request.node.callspec.params["shared"])
     assert complaints(shared.page, [LOOKS[turn % 2]]) == []

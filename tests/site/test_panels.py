@@ -1,4 +1,4 @@
-"""Tests of the space that a picture gets, and of the switch between its panels where the space is narrow."""
+"""Tests of the space given to a picture, and of the switch between panels when there isn't room for all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.site.figures import hash_of
 
 
 class Rooms(Explorer):
-    """A figure that reports how much space it got, and which of its panels it draws."""
+    """A figure that reports how much space it was given and which of its panels it draws."""
 
     SCRIPT = """import { dials } from "./rooms.py";
 import { html, setText } from "./kit/elements.js";

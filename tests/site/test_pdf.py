@@ -18,6 +18,9 @@ CUT = """() => [...document.querySelectorAll(".katex-display .base, article svg,
   return box.width && box.right > document.documentElement.clientWidth + 1;
 }).map((one) => one.textContent.slice(0, 80) || one.outerHTML.slice(0, 80))"""
 
+MISSING = """() => [...document.querySelectorAll("article img")]
+  .filter((one) => one.getBoundingClientRect().width && !one.naturalWidth).map((one) => one.src)"""
+
 
 def test_a_page_prints_with_its_outline(site, tmp_path):
     (tmp_path / "html").symlink_to(site)
@@ -40,17 +43,20 @@ def test_a_page_prints_with_its_outline(site, tmp_path):
 def test_what_is_printed_is_complete(site, tmp_path, chromium: Browser):
     (tmp_path / "html").symlink_to(site)
     page = tmp_path / "pdf" / "pages.html"
-    pdf.write_whole(page, pdf.document(site, pdf.core()))
+    pdf.write_whole(page, pdf.document(site, [*pdf.core(), pdf.REFERENCES]))
     text = page.read_text()
     built = [(site / "book" / f"{name}.html").read_text() for name in pdf.core()]
     for what in ('class="eqno"', 'class="explorer-still"', 'class="katex-display"'):
         assert text.count(what) == sum(one.count(what) for one in built) > 10
     names = re.findall(r'\sid="([^"]+)"', text)
     assert len(names) == len(set(names))
-    assert {link for link in re.findall(r'href="#([^"]+)"', text)} - set(names) == set()
+    links = set(re.findall(r'href="#([^"]+)"', text))
+    assert links - set(names) == set()
+    assert len([link for link in links if link.startswith("references--")]) > 50, "what the chapters cite is in it"
     tab = chromium.new_page(viewport={"width": 658, "height": 1000})
     tab.emulate_media(media="print")
     tab.goto(page.as_uri())
     tab.evaluate(pdf.FIT)
     assert tab.evaluate(CUT) == []
+    assert tab.evaluate(MISSING) == []
     tab.close()

@@ -1,5 +1,5 @@
-"""Tests of the site as it is uploaded to a host: every page works under its Content-Security-Policy, and some pages
-also work from disk."""
+"""Tests of the site as it is uploaded to a host. Every page works under its Content-Security-Policy, and some pages
+also work when opened from disk."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from playwright.sync_api import Browser, Page, expect
 from tools import publish
 
 ADDRESS = "https://example.org/book"
-# Explorers that have neither started nor reported why they can't. We use a selector, because to wait for a function
-# Playwright would evaluate text, which the policy forbids.
+# Selects explorers that have neither started nor reported why they can't. We use a selector because waiting for a
+# function would make Playwright evaluate a string, which the policy forbids.
 WAITING = ".explorer:not(.explorer-alive):not(:has(.explorer-failed))"
-# Installed before any of the page's scripts run, so that it sees everything the policy refuses.
+# Installed before any of the page's own scripts run, so it sees everything that the policy refuses.
 LISTEN = """window.refused = [];
 document.addEventListener("securitypolicyviolation",
   (event) => window.refused.push(`${event.violatedDirective} refuses ${event.blockedURI} ${event.sample}`));"""
@@ -33,7 +33,7 @@ def headers(folder: Path) -> dict[str, str]:
 
 
 class Host(http.server.SimpleHTTPRequestHandler):
-    """A host that sends the headers listed in `_headers`."""
+    """A host that sends the headers from `_headers`."""
 
     def end_headers(self) -> None:
         for name, value in headers(Path(self.directory)).items():
@@ -63,7 +63,7 @@ def host(published) -> Iterator[str]:
 
 @pytest.fixture
 def opened(chromium: Browser) -> Iterator[Callable[..., list[str]]]:
-    """Open a page in a tab, perform an action there, and return all errors."""
+    """Open a page in a new tab, perform an action on it, and return all errors."""
     context = chromium.new_context(reduced_motion="reduce")
     context.add_init_script(LISTEN)
     tab, problems = context.new_page(), []
@@ -74,7 +74,7 @@ def opened(chromium: Browser) -> Iterator[Callable[..., list[str]]]:
     def opened_(address: str, does: Callable[[Page], object] = lambda tab: None) -> list[str]:
         problems.clear()
         tab.goto(address, wait_until="load")
-        tab.wait_for_url(lambda url: not url.endswith("/index.html"))  # this page redirects
+        tab.wait_for_url(lambda url: not url.endswith("/index.html"))  # this page redirects to another one
         expect(tab.locator(WAITING)).to_have_count(0, timeout=60_000)
         does(tab)
         failed = tab.locator(".explorer-failed").all_inner_texts()
@@ -97,7 +97,7 @@ def search(tab: Page) -> None:
 
 
 def read_with_the_model(tab: Page) -> None:
-    """Make the figure load the model, and check that it starts a single thread for reading."""
+    """Make the figure load the model, and check that it starts only one thread to run the model."""
     figure = tab.locator(".explorer[data-explorer=alive]")
     figure.scroll_into_view_if_needed()
     figure.get_by_role("combobox", name="Method").select_option("ntk")

@@ -1,4 +1,4 @@
-"""Tests that every dial fits on one screen with its picture, and that nothing moves under the pointer: see
+"""Test that every dial fits on one screen together with its picture, and that nothing moves under the pointer. See
 benchmarks/reach.py."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.site.figures import settle
 @every
 def test_every_dial_is_in_reach_and_stays_under_the_hand(opened, entry):
     page = opened([entry.kind()], folded=True)
-    # A page has text above and below the figure.
+    # A real page has text above and below the figure.
     page.add_style_tag(content="main { padding-block: 100vh; }")
     for width, height in reach.SCREENS.values():
         page.set_viewport_size({"width": width, "height": height})
@@ -24,7 +24,7 @@ def test_every_dial_is_in_reach_and_stays_under_the_hand(opened, entry):
 
 @pytest.mark.parametrize("path", ["book/intro.html", "book/derivation.html", "book/extrapolation.html"])
 def test_on_its_page_it_is_too(visit, path):
-    """The lists beside the text fold and follow the reader, but neither may move the page."""
+    """The lists beside the text fold up and follow the reader, but neither effect may move the page."""
     page = visit(path).page
     page.wait_for_function("document.querySelectorAll('.explorer:not(.explorer-alive)').length === 0")
     for width, height in reach.SCREENS.values():

@@ -1,4 +1,4 @@
-"""Tests of a page's own behaviour: its list of sections, seals, terms, tables, button names, and print layout."""
+"""Tests of how a page itself behaves: its list of sections, seals, terms, tables, button names, and print layout."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tests.site.figures import rest, settle
 from tests.site.pages import FIRST
 
 STOPS = 12
-# Scrolls to that many positions, then follows each link of the list, and reports every case where the wrong section was
-# highlighted. After scrolling, the page may still move a little when something above changes its height, so the test
-# waits.
+# Scrolls to the given number of positions, follows each link in the list, and reports every time that the wrong section
+# is highlighted. After scrolling, the page may still move a little, because something above has changed its height. The
+# test therefore waits.
 MARKED = """async stops => {
   document.documentElement.style.scrollBehavior = 'auto';
   const links = [...document.querySelectorAll('.page-toc a[href^="#"]')];
@@ -63,7 +63,7 @@ def test_a_seal_opens_and_closes_by_keyboard_without_a_script(visit):
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_seal_stands_at_the_right_under_its_equation_and_opens_beside_it(visit, width):
     page = visit("book/lab.html", width=width).page
-    # figures start and fonts arrive, and both move what is below them
+    # when figures start and fonts arrive, everything below them moves
     page.evaluate("document.fonts.ready.then(() => null)")
     page.wait_for_load_state("networkidle")
     for label in page.evaluate("[...document.querySelectorAll('.seal-text')].map(one => one.id.slice(5))"):
@@ -138,7 +138,7 @@ def test_code_that_scrolls_is_reached_by_keys_and_the_theme_does_not_measure_it(
     stops = """() => [...document.querySelectorAll('pre')].map(one => {
         return [one.scrollWidth > one.clientWidth + 1, one.getAttribute('tabindex')]; })"""
     for place in page.locator("pre").all():
-        place.scroll_into_view_if_needed()  # a phone lays out only what is nearby
+        place.scroll_into_view_if_needed()  # on a phone, the browser lays out only the nearby sections
         settle(page)
     found = page.evaluate(stops)
     assert {scrolls for scrolls, _ in found} == {True, False}

@@ -1,4 +1,4 @@
-"""Tests of the search page with readers' own words, over HTTP and from disk."""
+"""Tests of the search page with queries in readers' own words, over HTTP and from disk."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import pytest
 
 from tests.site.queries import answers, missed
 
-# What readers may type, and the pages that answer it. The first part was written by people who hadn't seen how the
-# search works. The second was written before the last tuning of the search, by the person who did that tuning. Both
-# parts have been looked at since. The third part is by somebody who hadn't seen the search, and it was tried once,
-# after the last tuning. One of its 50 queries also occurs in the first part.
+# Queries that readers may type, and the pages that answer them. The queries in the first part were written by people
+# who hadn't seen how the search works. The queries in the second part were written before the last tuning of the
+# search, by the person who did that tuning. Since then, both parts have been looked at. The queries in the third part
+# are by somebody who hadn't seen the search. They were tried once, after the last tuning. One of these 50 queries also
+# occurs in the first part.
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
 # How many queries must have a correct page among the first three results. On 24 November 2026 it was 98 of 100, 131 of
-# 135, and all 50 of the unseen ones. Editing any page may change the result of a query or two.
+# 135, and all 50 of the unseen ones. Editing any page may change the results of a query or two.
 LEAST = {"tuned": 95, "more": 127, "unseen": 47}
-# The size limits for the script and the index, in bytes, because readers wait for both.
+# Size limits for the script and the index, in bytes. Readers have to wait for both files.
 LARGEST = {"_static/search.js": 27_500, "sections.js": 650_000}
-# What readers type, and a page that must be among the first three results.
+# Queries that readers type, each with a page that must be among the first three results.
 ASKED = {
     "rope_theta": "questions",
     "rope_scaling": "extend",
@@ -54,7 +55,7 @@ ASKED = {
     "value rotated": "derivation_where",
     "permutation equivariance": "attention",
 }
-# What readers type, and the page that must come first.
+# Queries that readers type, each with the page that must come first.
 LEADS = {
     "extend": "extend",
     "32k": "extend",
@@ -63,7 +64,7 @@ LEADS = {
     "wrong base": "shapes_and_errors",
     "molecules": "beyond_positions",
 }
-# Names of configurations, code and equations; the page where they occur must come first.
+# Names that occur in configurations, code and equations, each with the page that must come first.
 NAMES = [
     *(
         "rope_theta",

@@ -1,4 +1,4 @@
-"""Tests that the printed cheat sheet fits on both sides of one A4 sheet, and that nothing is cut off."""
+"""Test that the printed cheat sheet fits on the two sides of an A4 sheet, and that nothing is cut off."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 PAGE = "book/cheatsheet.html"
-# A4 minus the margins of the sheet, in CSS pixels
+# A4 minus the margins of the sheet; in CSS pixels
 WIDTH = round((210 - 18) / 25.4 * 96)
 CUT = """() => [...document.querySelectorAll('#cheat-sheet :is(table, pre, p, h2)')].filter(
   one => one.getClientRects().length && one.scrollWidth > one.clientWidth + 1

@@ -1,5 +1,5 @@
-"""Tests of a page that arrives in two pieces, with its fonts later, as over a slow connection: text that has already
-appeared doesn't move when the rest arrives."""
+"""Tests of a slow connection, over which a page arrives in two pieces and its fonts even later. Text that has already
+appeared must not move when the rest arrives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from tests.site.conftest import SETTLED
 from tests.site.figures import Quiet, settle
 
-# Counts from a page's first paint on, including entries that the browser hasn't reported yet.
+# Adds up the layout shifts since the page was first painted, including entries that the browser hasn't reported yet.
 WATCH = """
   window.moved = () => { note(watcher.takeRecords()); return sum; };
   let sum = 0;
@@ -28,14 +28,15 @@ WATCH = """
 
 @dataclass
 class Line:
-    """Holds the address of the site, and the event for which the rest of a page waits."""
+    """Holds the address of the site, and the event that lets the rest of a page be sent."""
 
     address: str
     rest: threading.Event = field(default_factory=threading.Event)
 
 
 class InPieces(Quiet):
-    """Sends the first half of a page's text, and the rest when the test allows it. Fonts arrive a second late."""
+    """Sends the first half of a page's text at once, and the rest when the test allows it. Fonts arrive a second
+    late."""
 
     def __init__(self, *given, line: Line, **more) -> None:
         self.line = line
@@ -80,7 +81,7 @@ def test_what_was_read_stays_where_it_was(context, slow, name, width):
     page.add_init_script(WATCH)
     page.goto(f"{slow.address}/book/{name}.html", wait_until="commit")
     page.wait_for_selector("article p")
-    settle(page)  # now the first piece is visible
+    settle(page)  # by now the first piece is visible
     assert page.evaluate("document.readyState") == "loading"
     slow.rest.set()
     page.wait_for_load_state("load")

@@ -1,4 +1,4 @@
-"""Tests of what readers can take away from a figure: its picture as SVG and PNG, its numbers, and a link to its
+"""Tests of what readers can take away from a figure: its picture as SVG or PNG, its numbers, and a link to its
 settings."""
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def test_the_svg_stands_alone(opened, entry):
 
 
 def coarse(image) -> np.ndarray:
-    """Reduce the picture to a few pixels, because on the page it may be shifted by half a pixel."""
+    """Reduce the picture to a few pixels, because it may be shifted by half a pixel on the page."""
     return np.asarray(image.convert("RGB").resize((120, 80), Image.Resampling.BOX), dtype=float)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("figure", [Arrows, Heatmap, Saturation, Shuffle], ids=lambda kind: kind.__name__)
 def test_what_is_saved_looks_as_it_did(opened, chromium, figure, theme):
-    """Compare the SVG, opened by itself, and the PNG with a screenshot of the stage."""
+    """Compare the PNG, and the SVG opened by itself, with a screenshot of the stage."""
     page = opened([figure()], viewport={"width": 1280, "height": 1600})
     page.evaluate("theme => (document.documentElement.dataset.theme = theme)", theme)
     if theme == "dark":
@@ -147,7 +147,7 @@ def test_the_numbers_are_what_is_drawn(opened):
 
 
 def test_in_a_notebook_there_is_no_link(opened):
-    """A notebook front end gives the script a model and an element, but no page to link to."""
+    """A notebook front end passes a model and an element to the script, but there is no page to link to."""
     page = opened([Turn()])
     names = page.evaluate(
         """async () => {

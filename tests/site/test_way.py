@@ -1,5 +1,5 @@
-"""Browser tests of the map of the book: small, laid out before its pictures arrive, in both themes, and as words on
-paper."""
+"""Tests of the map of the book in a browser: small, laid out before its pictures arrive, in both themes, and as words
+on paper."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ STORY = ["intro", "lab_reading", "attention", "sinusoidal", "derivation", "effic
 
 
 def minutes(name: str) -> float:
-    """Compute a page's reading time with another parser: 200 words, 3 formulas, 3/2 figures or 4 cells a minute."""
+    """Compute a page's reading time with another parser. In a minute, somebody reads 200 words, 3 formulas, 3/2 figures
+    or 4 cells."""
     page = BeautifulSoup((HTML / "book" / f"{name}.html").read_text(encoding="utf-8"), "html.parser").article
     for part in page.select("section#exercises, nav"):
         part.decompose()
@@ -93,7 +94,7 @@ def test_on_paper_the_map_is_words(visit):
 def test_the_contents_mark_the_story(visit):
     page = visit("book/efficient.html").page
     marked = page.locator(".bd-links li.way-story > a").all_inner_texts()
-    assert len(marked) == 7  # the first page isn't counted, because it is above the list
+    assert len(marked) == 7  # the first page isn't counted, because it comes above the list
     assert marked[0].startswith("See it break")
     optional = page.locator(".bd-links li.way-optional > a").all_inner_texts()
     assert len(optional) == 5

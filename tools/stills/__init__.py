@@ -1,10 +1,11 @@
-"""The still figures: each explorer's own drawing as SVG, made by Node from the widgets' states, once for the whole
-book.
+"""Draw the still figures: each explorer's own drawing as SVG, made by Node from the widgets' states, in one run for the
+whole book.
 
     python -m tools.stills
 
 draws every explorer's opening picture into the package, ``ropebook/explorers/stills``, for notebooks on machines
-without Node. Stills of other states are in ``_build/stills``, by a hash of what they depend on.
+without Node. Stills of other states are kept in ``_build/stills``; the file name is a hash of everything that the still
+depends on.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ class StillError(Exception):
 
 
 def draw(states: list[dict], then: list[dict] | None = None) -> list[str]:
-    """Draw the SVG of each widget state (traits by name, its script as ``_esm``), in one run of Node. With ``then``,
-    each figure is opened at its state, these traits are changed, and the result is drawn."""
+    """Draw each widget state as SVG, all in one run of Node. A state has the traits by name, and the script as
+    ``_esm``. With ``then``, each figure is opened at its state, the traits in ``then`` are changed, and the result is
+    drawn."""
     jobs = [{"script": state["_esm"], "state": _own(state)} for state in states]
     for job, changed in zip(jobs, then or [], strict=bool(then)):
         job["then"] = changed
@@ -48,7 +50,7 @@ def draw(states: list[dict], then: list[dict] | None = None) -> list[str]:
 
 
 def of(states: Iterable[dict]) -> list[str]:
-    """The SVG of each widget state, as in `draw`. Only states that have not been drawn before are drawn."""
+    """Return the SVG of each widget state, as `draw` does, but draw only states that have not been drawn before."""
     states = list(states)
     places = [KEPT / f"{_key(state)}.svg" for state in states]
     new = {place: state for place, state in zip(places, states, strict=True) if not place.exists()}
@@ -68,12 +70,12 @@ def put_into(notebook: NotebookNode) -> None:
 
 
 def ensure(notebooks: Iterable[NotebookNode]) -> None:
-    """Draw everything that the book's notebooks show, in one run."""
+    """Draw all explorers that the book's notebooks show, in one run."""
     of(state for notebook in notebooks for _, _, state in _shown(notebook))
 
 
 def opening_states() -> dict[str, dict]:
-    """The state in which each explorer opens, by name."""
+    """Return the state in which each explorer opens, keyed by name."""
     states = {}
     for path in sorted(EXPLORERS.glob("*.js")):
         module = importlib.import_module(f"ropebook.explorers.{path.stem}")
@@ -83,8 +85,8 @@ def opening_states() -> dict[str, dict]:
 
 
 def write_opening() -> bool:
-    """Bring the package's stills up to date, and return whether any had to be drawn. Their sources are compared first,
-    because importing the explorers takes longer."""
+    """Update the package's stills, and return whether any of them changed. Sources are compared first, because
+    importing the explorers takes longer."""
     stamp = KEPT / "opening"
     sources = [*EXPLORERS.glob("*.*"), *(EXPLORERS / "kit").glob("*.*"), *PROGRAM.glob("*.mjs"), *OPENING.glob("*.svg")]
     sources += (ROOT / "results").glob("measured.json")
@@ -123,7 +125,7 @@ def _hash_files(paths: Iterable[Path]) -> str:
 
 
 def _shown(notebook: NotebookNode) -> list[tuple[dict, str, dict]]:
-    """Every output that is an explorer, with its model and its state."""
+    """Return every output that is an explorer, with its model id and its state."""
     models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     found = []

@@ -1,4 +1,4 @@
-"""python -m tools.stills draws every explorer's opening picture into the package."""
+"""Draw every explorer's opening picture into the package: python -m tools.stills."""
 
 from tools.stills import OPENING, write_opening
 

@@ -1,15 +1,15 @@
-"""Scaled dot-product attention: the functions of chapter *Attention*, and a layer for your own models.
+"""Scaled dot-product attention: the functions for the *Attention* chapter, and a layer for your own models.
 
 - `dot_product`: the weights, and the weighted mean of the values.
-- `masks`: causal masks, padding, and the numbers that other programs use as masks.
-- `scale`: the purpose of dividing by √d.
-- `heads`, `layer`: attention in several heads side by side.
+- `masks`: causal masks, padding masks, and the numbers that other programs use for masking.
+- `scale`: why scores are divided by √d.
+- `heads`, `layer`: attention with several heads in parallel.
 - `cost`: operations, bytes and time.
 - `pictures`: the chapter's figures.
 
-Tensors are (batch, heads, seq, head_dim), as ``torch.nn.functional.scaled_dot_product_attention`` takes them.
-Arguments are checked. One of the wrong kind raises ``TypeError``; one that is out of range, or whose shape does not
-fit, raises ``ValueError``. The message names the argument, what is allowed and what was passed.
+Tensors have shape (batch, heads, seq, head_dim), as in ``torch.nn.functional.scaled_dot_product_attention``. Arguments
+are checked: the wrong type raises ``TypeError``, while a value out of range or a shape that does not fit raises
+``ValueError``. The message names the argument and says what is allowed and what was passed.
 """
 
 from ropebook.attention.cost import (

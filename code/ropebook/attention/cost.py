@@ -1,4 +1,4 @@
-"""The cost of attention: operations and bytes by formula, and the memory and time of an actual run."""
+"""The cost of attention: operations and bytes from formulas, memory and time from actual runs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ropebook.attention.heads import check_heads
 
 @dataclasses.dataclass(frozen=True)
 class AttentionCost:
-    """The cost of one attention layer for one sequence; made by :func:`attention_cost`.
+    """The cost of one attention layer for one sequence, as returned by :func:`attention_cost`.
 
     Operations are the floating-point additions and multiplications in the matrix products. Softmax is not a matrix
-    product, so we leave it out, as is usual.
+    product, so it is not counted, as is customary.
     """
 
     projection_flops: int
@@ -29,7 +29,7 @@ class AttentionCost:
 
     @property
     def attention_flops(self) -> int:
-        """``score_flops + value_flops``, the operations whose number grows with the square of the length."""
+        """The operations that grow with the square of the length: ``score_flops + value_flops``."""
         return self.score_flops + self.value_flops
 
     @property
@@ -45,14 +45,15 @@ def attention_cost(
     n_kv_heads: int | None = None,
     bytes_per_element: int = 2,
 ) -> AttentionCost:
-    """Count what attention costs for a sequence of T = ``seq_len`` tokens that attends to itself, without a mask.
+    """Count the operations and bytes of attention for a sequence of T = ``seq_len`` tokens that attends to itself,
+    without a mask.
 
     The layer is H·d wide, where d = ``head_dim``, H = ``n_heads`` and G = ``n_kv_heads`` (default H):
 
     - ``projection_flops`` = 2·T·(H·d)·(2·H·d + 2·G·d): queries and output, keys and values
     - ``score_flops`` = ``value_flops`` = 2·H·T²·d: q kᵀ, and weights times v
-    - ``score_bytes`` = H·T²·``bytes_per_element``: the matrix of scores, if the whole of it is stored
-    - ``kv_cache_bytes`` = 2·G·T·d·``bytes_per_element``: the keys and values kept for the next token
+    - ``score_bytes`` = H·T²·``bytes_per_element``: the score matrix, if it is stored in full
+    - ``kv_cache_bytes`` = 2·G·T·d·``bytes_per_element``: the keys and values cached for the next token
 
     The product of an (a, b) and a (b, c) matrix counts as 2abc operations: a multiplication and an addition per step.
 
@@ -78,7 +79,8 @@ def attention_cost(
 
 
 def kept_bytes(function: Callable, *tensors: Tensor) -> int:
-    """Counts the bytes that autograd keeps for the backward pass of ``function(*tensors)``; shared memory counts once.
+    """Count the bytes that autograd keeps for the backward pass of ``function(*tensors)``. Shared memory is counted
+    once.
 
     >>> x = torch.ones(1000, requires_grad=True)
     >>> kept_bytes(torch.exp, x)  # its result, which is its derivative
@@ -98,8 +100,8 @@ def kept_bytes(function: Callable, *tensors: Tensor) -> int:
 
 @torch.no_grad()
 def milliseconds(function: Callable, *tensors: Tensor, runs: int = 3) -> float:
-    """The time, in milliseconds, of the fastest of several runs of ``function(*tensors)``, which is the one least
-    affected by other work on the machine.
+    """Return the time in milliseconds of the fastest of several runs of ``function(*tensors)``. The fastest run is the
+    one least affected by other work on the machine.
 
     >>> milliseconds(torch.sin, torch.zeros(3)) > 0
     True

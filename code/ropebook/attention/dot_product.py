@@ -1,7 +1,7 @@
 r"""Scaled dot-product attention: a softmax turns scores into weights, and the output is the weighted mean of the
 values.
 
-For half types (float16, bfloat16) the arithmetic is done in float32; only the result is cast back.
+For half-precision types (float16, bfloat16) the arithmetic is done in float32, and only the result is cast back.
 
 Source: Vaswani et al. 2017, *Attention Is All You Need*, equation (1).
 """
@@ -30,16 +30,16 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     return_weights: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    r"""Computes softmax(q kᵀ · scale + mask) v: for every query, the mean of the values weighted by how well the keys
-    fit.
+    r"""Compute softmax(q kᵀ · scale + mask) v: for each query, the mean of the values, weighted by how well their keys
+    match the query.
 
     Shapes: ``q`` (…, Hq, Tq, d), ``k`` (…, Hkv, Tk, d), ``v`` (…, Hkv, Tk, dv); the result is (…, Hq, Tq, dv). Without
-    heads, (Tq, d), (Tk, d) and (Tk, dv) are enough. ``Hq`` is a multiple of ``Hkv``: query head h reads key head h //
-    (Hq / Hkv), so Hkv = 1 is multi-query attention and 1 < Hkv < Hq is grouped-query attention.
+    heads, the shapes are (Tq, d), (Tk, d) and (Tk, dv). ``Hq`` is a multiple of ``Hkv``: query head h reads key head h
+    // (Hq / Hkv), so Hkv = 1 is multi-query attention and 1 < Hkv < Hq is grouped-query attention.
 
     ``mask``, ``is_causal`` and ``scale`` mean the same as in :func:`attention_weights`. With ``return_weights`` the
-    result is the pair (output, weights). The output has ``q``'s dtype; a query that may not attend to any key gets
-    zeros.
+    result is the pair (output, weights). The output has ``q``'s dtype. It is zero for a query that may not attend to
+    any key.
 
     >>> q = torch.tensor([[1.0, 0.0]])
     >>> k = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -63,14 +63,14 @@ def attention_weights(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    r"""Computes softmax(q kᵀ · scale + mask), the weight that each query gives to each key: (…, Hq, Tq, Tk).
+    r"""Compute softmax(q kᵀ · scale + mask), the weight that each query gives to each key: (…, Hq, Tq, Tk).
 
-    Each row is ≥ 0 and sums to 1, unless its query may not attend to any key: then the row is all zeros. (The bare
-    formula divides zero by zero there and gives NaN.) The weights have ``q``'s dtype, or float32 if that is a half
-    type.
+    The weights in a row are non-negative and sum to 1, except when the query may not attend to any key: then they are
+    all zero. (The bare formula would divide zero by zero and give NaN.) The weights have ``q``'s dtype, or float32 if
+    that is a half-precision type.
 
     ``mask`` is broadcast to (…, Hq, Tq, Tk). Boolean: True = may attend. Floating point: added to the scores after
-    scaling, −inf = may not attend. ``is_causal`` applies :func:`causal_mask` as well. ``scale`` is 1/√d if not given.
+    scaling, −inf = may not attend. ``is_causal`` applies :func:`causal_mask` as well. ``scale`` defaults to 1/√d.
 
     >>> x = torch.eye(2)
     >>> attention_weights(x, x, is_causal=True, scale=math.log(3))

@@ -1,4 +1,4 @@
-"""Splits the width of a model into heads, and lets several query heads share keys and values.
+"""Split a model's width into heads, and let several query heads share keys and values.
 
 Sources: Shazeer 2019, *Fast Transformer Decoding* (one key head for all), and Ainslie et al. 2023, *GQA* (groups).
 """
@@ -11,7 +11,7 @@ from ropebook import checks
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Reshapes (…, seq, n_heads · head_dim) to (…, n_heads, seq, head_dim). Head h gets the h-th block of ``head_dim``
+    """Reshape (…, seq, n_heads · head_dim) to (…, n_heads, seq, head_dim). Head h gets the h-th block of ``head_dim``
     consecutive features.
 
     >>> import torch
@@ -28,7 +28,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """Reshapes (…, n_heads, seq, head_dim) to (…, seq, n_heads · head_dim), the inverse of :func:`split_heads`.
+    """Reshape (…, n_heads, seq, head_dim) to (…, seq, n_heads · head_dim), the inverse of :func:`split_heads`.
 
     >>> import torch
     >>> merge_heads(torch.zeros(5, 3, 7, 4)).shape
@@ -43,8 +43,8 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Repeats the heads of keys or values, (…, Hkv, seq, d), so that each of the ``n_heads`` query heads has one:
-    (…, n_heads, seq, d). Each head appears n_heads / Hkv times in a row, once for every query head that shares it.
+    """Repeat key or value heads so that each of the ``n_heads`` query heads has its own: (…, Hkv, seq, d) to (…,
+    n_heads, seq, d). Each head appears n_heads / Hkv times in a row, once for every query head that shares it.
 
     >>> import torch
     >>> repeat_heads(torch.tensor([[[1.0]], [[2.0]]]), 6).flatten()
@@ -64,7 +64,8 @@ def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def check_heads(n_heads: int, n_kv_heads: int | None) -> tuple[int, int]:
-    """Checks and returns both numbers of heads. n_kv_heads must divide n_heads; None means that it equals n_heads.
+    """Check and return the number of query heads and the number of key/value heads. ``n_kv_heads`` must divide
+    ``n_heads``; None means ``n_heads``.
 
     >>> check_heads(8, None)
     (8, 8)

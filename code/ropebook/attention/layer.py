@@ -15,13 +15,13 @@ from ropebook.attention.masks import whole_mask
 
 
 class MultiHeadAttention(nn.Module):
-    """Self-attention with several heads: project, split into heads, attend in each, merge, project.
+    """Self-attention with several heads: project, split into heads, attend in each head, merge, project again.
 
     ``dim`` is the width of the model. ``head_dim`` is the width of a head; the default is dim / n_heads, which must
     then be a whole number. ``n_kv_heads`` (default ``n_heads``) is the number of key and value heads, and must divide
-    ``n_heads``. ``bias`` says whether the four projections have a bias. ``fused=True`` computes the attention itself
-    with ``torch.nn.functional.scaled_dot_product_attention``, which gives the same numbers faster and doesn't store
-    the scores; such a layer has no weights to return.
+    ``n_heads``. ``bias`` says whether the four projections have a bias. With ``fused=True`` the attention itself is
+    computed by ``torch.nn.functional.scaled_dot_product_attention``. This gives the same numbers faster and doesn't
+    store the scores, so such a layer cannot return the weights.
 
     Source: Vaswani et al. 2017, section 3.2.2.
 
@@ -61,7 +61,7 @@ class MultiHeadAttention(nn.Module):
         self.out_proj = nn.Linear(q_dim, dim, **like)
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns the queries, keys and values of ``x``, split into heads: (batch, heads, seq, head_dim) each.
+        """Return the queries, keys and values of ``x``, split into heads: (batch, heads, seq, head_dim) each.
 
         This is the method to override in a subclass that changes queries and keys before the scores are computed.
         """
@@ -78,9 +78,9 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Maps x (batch, seq, dim) to an output of the same shape. With ``return_weights`` it returns the pair (output,
-        weights), the latter (batch, n_heads, seq, seq). ``mask`` and ``is_causal`` mean the same as in
-        :func:`attention_weights`."""
+        """Map x (batch, seq, dim) to an output of the same shape. With ``return_weights`` the result is the pair
+        (output, weights), where the weights have shape (batch, n_heads, seq, seq). ``mask`` and ``is_causal`` mean the
+        same as in :func:`attention_weights`."""
         checks.floating("x", x)
         if x.dim() != 3 or x.shape[-1] != self.dim:
             raise ValueError(
@@ -117,7 +117,7 @@ class MultiHeadAttention(nn.Module):
     def from_torch(
         cls, other: nn.MultiheadAttention, *, fused: bool = False
     ) -> MultiHeadAttention:
-        """Makes a layer that computes the same as ``other``, from a copy of its weights.
+        """Make a layer that computes the same function as ``other``, with a copy of its weights.
 
         In ``other``, queries, keys and values must have the same width, and there must be no dropout, no
         ``add_bias_kv`` and no ``add_zero_attn`` (``ValueError`` otherwise). The new layer is batch-first even if

@@ -1,4 +1,4 @@
-"""Masks, which decide which scores count. A boolean mask is **True where a query may attend to a key**, as in
+"""Masks decide which scores count. A boolean mask is **True where a query may attend to a key**, as in
 ``torch.nn.functional.scaled_dot_product_attention``. In ``torch.nn.MultiheadAttention``, True means the opposite.
 """
 
@@ -16,12 +16,12 @@ from ropebook import checks
 def causal_mask(
     q_len: int, k_len: int | None = None, device: torch.device | str | None = None
 ) -> Tensor:
-    """A boolean mask (q_len, k_len), in which a query may attend to itself and to everything before it.
+    """Return a boolean mask (q_len, k_len) that lets each query attend to its own token and to all earlier ones.
 
     The **last** query is at the last key's position, so with cached keys (``k_len`` > ``q_len``) the queries are the
-    newest tokens: query t sees keys 0 … t + k_len − q_len. (``is_causal=True`` of torch's function aligns the
-    *first* query with the first key instead; for ``k_len`` = ``q_len``, the default, there is no difference.)
-    ``k_len`` < ``q_len`` is refused, because it would leave some queries without any key.
+    newest tokens: query t sees keys 0 … t + k_len − q_len. (With ``is_causal=True``, torch's function aligns the
+    *first* query with the first key instead; for ``k_len`` = ``q_len``, the default, there is no difference.) ``k_len``
+    < ``q_len`` is refused, because it would leave some queries without any key.
 
     >>> causal_mask(2, 3).int()
     tensor([[1, 1, 0],
@@ -41,7 +41,7 @@ def padding_mask(
     max_len: int,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """A boolean mask (batch, 1, 1, max_len): True for the first ``lengths[b]`` keys of sequence b, False for its
+    """Return a boolean mask (batch, 1, 1, max_len): True for the first ``lengths[b]`` keys of sequence b, False for its
     padding.
 
     The two axes of size 1 are broadcast over heads and queries. ``lengths``: integers from 0 to ``max_len``.
@@ -65,8 +65,8 @@ def padding_mask(
 def whole_mask(
     mask: Tensor | None, is_causal: bool, shape: Sequence[int], device: torch.device
 ) -> Tensor | None:
-    """Checks ``mask`` against the ``shape`` of the scores and combines it with the causal mask; returns None if there
-    is neither."""
+    """Check ``mask`` against the ``shape`` of the scores, and combine it with the causal mask if ``is_causal``. Return
+    None if there is no mask at all."""
     if mask is not None:
         _check_mask(mask, shape, device)
     if not is_causal:
@@ -84,12 +84,13 @@ def whole_mask(
 def masked_scores(
     scores: Tensor, mask: Tensor, fill: float, *, form: str = "replace"
 ) -> Tensor:
-    """Masks scores by writing or adding a *number*, as many programs do; we need it only for comparison.
+    """Mask scores by replacing them with a *number* or by adding a number to them, as many programs do. We need this
+    only for comparison.
 
     ``scores``: (…, Tq, Tk). ``mask``: boolean, True = may attend. ``fill``: −inf or a finite number such as −1e9.
-    ``form="replace"`` writes ``fill`` over the scores that are masked; ``form="add"`` adds it to them. The arithmetic
-    is done in the scores' own dtype, because we want to see what that does. A finite ``fill`` that the dtype cannot
-    hold raises ``ValueError``: −1e9 in float16, for example, whose lowest number is −65504.
+    ``form="replace"`` replaces the masked scores with ``fill``; ``form="add"`` adds ``fill`` to them. The arithmetic is
+    done in the scores' own dtype, because we want to see the effect of that dtype. A finite ``fill`` that the dtype
+    cannot represent raises ``ValueError``. An example is −1e9 in float16, whose lowest number is −65504.
 
     >>> masked_scores(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), -1e9)
     tensor([ 1.0000e+00, -1.0000e+09])
@@ -112,9 +113,10 @@ def masked_scores(
 def hidden_row(
     fill: float, dtype: torch.dtype, *, form: str = "replace"
 ) -> Tensor | None:
-    """The weights of the scores 1, 2, 3 when all three are masked with ``fill`` (:func:`masked_scores`), in ``dtype``.
+    """Return the weights of the scores 1, 2, 3 in ``dtype`` when all three are masked with ``fill``
+    (:func:`masked_scores`).
 
-    The right answer would be no weight for any of them. Returns None if ``dtype`` cannot hold ``fill``.
+    The right answer would be zero weight for all of them. The result is None if ``dtype`` cannot represent ``fill``.
 
     >>> hidden_row(-1e9, torch.float32)
     tensor([0.3333, 0.3333, 0.3333])
@@ -127,7 +129,8 @@ def hidden_row(
 
 
 def spacing(x: float, dtype: torch.dtype) -> float:
-    """The gap between neighbouring numbers of ``dtype`` at ``x``. Adding less than half of this gap leaves x unchanged.
+    """Return the gap between neighbouring numbers of ``dtype`` at ``x``. Adding less than half of this gap leaves x
+    unchanged.
 
     >>> spacing(-8103.0, torch.bfloat16)
     32.0

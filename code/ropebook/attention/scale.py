@@ -15,11 +15,11 @@ from ropebook.attention.dot_product import HALF_TYPES
 def score_variance(
     dim: int, samples: int = 10_000, generator: torch.Generator | None = None
 ) -> float:
-    """The variance of q·k, measured over ``samples`` pairs of independent standard normal vectors of length ``dim``.
+    """Measure the variance of q·k over ``samples`` pairs of independent standard normal vectors of length ``dim``.
 
     In theory it is ``dim``, because q·k is a sum of ``dim`` independent products, each of variance 1. The sample
     variance itself has a relative standard deviation of about √((2 + 6/dim) / samples). Everything is computed in
-    float64 on the CPU, so the random numbers are the same with any accelerator. Needs 24·dim·samples bytes at its peak.
+    float64 on the CPU, so the random numbers do not depend on the accelerator. Peak memory: 24·dim·samples bytes.
 
     >>> 60 < score_variance(64, 100_000, torch.Generator().manual_seed(0)) < 68
     True
@@ -37,8 +37,7 @@ def score_rows(
     rows: int = 1000,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draws scores q·k, not divided by anything, for ``rows`` random queries, each of which has its own ``n_keys``
-    keys.
+    """Draw unscaled scores q·k for ``rows`` random queries, each with ``n_keys`` keys of its own.
 
     Queries and keys are independent standard normal vectors with ``dim`` entries. For a given query, the scores are
     then independent normal numbers of standard deviation |q|, so we draw those instead of the keys. Shape (rows,
@@ -57,11 +56,12 @@ def score_rows(
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Statistics of the softmax of many rows of dot products; made by :func:`rows_of`. A *gradient* here is the size of
-    ∂p/∂(q·k), the derivative of a row's weights with respect to its dot products (:func:`softmax_gradient_norm`)."""
+    """Statistics of the softmax over many rows of dot products, as returned by :func:`rows_of`. A *gradient* here is
+    the size of ∂p/∂(q·k), the derivative of a row's weights with respect to its dot products
+    (:func:`softmax_gradient_norm`)."""
 
     largest: float
-    """The largest weight in a row; the median over all rows."""
+    """The median, over all rows, of the largest weight in the row."""
     gradient: float
     """The median gradient over all rows."""
     mean_gradient: float
@@ -69,7 +69,7 @@ class Rows:
     close: float
     """The share of rows whose two largest scores are less than 1 apart."""
     lead: float
-    """The mean gap between the largest score and the next."""
+    """The mean gap between the two largest scores of a row."""
 
 
 def rows_of(
@@ -105,11 +105,11 @@ def rows_of(
 
 
 def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
-    """The derivative ∂p/∂a of the weights ``p`` = softmax(a / ``divisor``), which is (diag(p) − p pᵀ) / divisor.
+    """Return the derivative ∂p/∂a of the weights ``p`` = softmax(a / ``divisor``), which is (diag(p) − p pᵀ) / divisor.
 
-    The result for ``p`` (…, n) is (…, n, n). In attention, a is a row of dot products q·k before they are divided by
-    anything, and ``divisor`` is √d. By the chain rule, dividing a divides the derivative as well. ``p`` must be float32
-    or float64, ≥ 0, and sum to 1 along the last axis.
+    The result for ``p`` (…, n) is (…, n, n). In attention, a is a row of unscaled dot products q·k, and ``divisor`` is
+    √d. By the chain rule, dividing a by ``divisor`` divides the derivative by it too. ``p`` must be float32 or float64,
+    ≥ 0, and sum to 1 along the last axis.
 
     >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
     tensor([[ 0.2500, -0.2500],
@@ -124,12 +124,12 @@ def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
 
 
 def softmax_gradient_norm(p: Tensor, divisor: float = 1.0) -> Tensor:
-    """The Frobenius norm of :func:`softmax_jacobian`, which says how much the weights change when the dot products
-    change: (…, n) in, (…) out.
+    """Return the Frobenius norm of :func:`softmax_jacobian`, which measures how much the weights change when the dot
+    products change: (…, n) to (…).
 
-    With s = Σ p² it is at most √(s(1 − s)) / divisor, and so at most 1/(2 · divisor). It reaches that when two entries
-    share all the weight equally, and falls to 0 as ``p`` approaches a one-hot row. The matrix itself is never computed,
-    so rows of thousands of keys are cheap.
+    With s = Σ p² it is at most √(s(1 − s)) / divisor, and so at most 1/(2 · divisor). It reaches that maximum when two
+    entries share all the weight equally, and falls to 0 as ``p`` approaches a one-hot row. The matrix itself is never
+    computed, so rows of thousands of keys are cheap.
 
     >>> softmax_gradient_norm(torch.tensor([0.5, 0.5]))
     tensor(0.5000)

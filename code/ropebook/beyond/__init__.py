@@ -1,19 +1,19 @@
-"""Beyond the line: positions with several coordinates, values, linear attention, latent attention, and variations of
-RoPE in models.
+"""Beyond the line: positions with several coordinates, rotated values, linear attention, latent attention, and
+variants of RoPE in models.
 
-Notation: a place is a vector m of ``axes`` numbers (row and column, say, or time, row and column). Each pair i of a
-head has a *wave* w_i, a vector of the same length; the pair's angle at m is w_i · m. Plain RoPE has one axis, and w_i
-= θ_i.
+Notation: a place is a vector m of ``axes`` numbers, such as row and column, or time, row and column. Each pair i of a
+head has a *wave* w_i, a vector of the same length, and the pair's angle at m is w_i · m. Plain RoPE has one axis, and
+w_i = θ_i.
 
-- `axes`: waves (axial, mixed, in blocks), and the rotation by them.
-- `generators`: which matrices can generate such rotations at all.
-- `mrope`: time, row and column in sections; the places of a text with images and videos.
-- `values`: rotating values too, and rotating the output back.
+- `axes`: waves (axial, mixed, in blocks), and rotation by them.
+- `generators`: the matrices that can generate such rotations at all.
+- `mrope`: sections for time, row and column, and the places of a text with images and videos.
+- `values`: rotated values, and rotating the output back.
 - `linear`: attention without softmax, with rotations.
 - `latent`: keys and values from one short vector, with a decoupled rotation.
-- `departures`: how models depart from plain RoPE, with a function for each departure.
-- `shifts`: how closely a score stays the same when both places move.
-- `pictures`: the figures of the pages.
+- `departures`: departures of published models from plain RoPE, with a function for each.
+- `shifts`: how precisely a score stays the same when both places move.
+- `pictures`: the figures on the pages.
 """
 
 from ropebook.beyond.axes import angles, axial, in_blocks, mixed, score, turned

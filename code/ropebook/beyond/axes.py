@@ -1,5 +1,5 @@
-"""Places with several coordinates. Each pair has a vector, its wave; the pair rotates by the wave's dot product with
-the place.
+"""Places with several coordinates. Each pair has a vector called its wave, and rotates by the dot product of its wave
+with the place.
 
 Sources: Su 2021, *The Road to a Better Transformer, 4* (two axes); Heo et al. 2024, *Rotary Position Embedding for
 Vision Transformer* (axial and mixed).
@@ -24,10 +24,10 @@ Waves = Float[Tensor, "axes pairs"]
 
 
 def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves:
-    """Axial waves: each pair follows one axis. Axis a has ``dims[a]`` entries of the head, with the frequencies of a
-    head of that size.
+    """Return axial waves, in which each pair follows one axis. Axis a has ``dims[a]`` entries of the head, with the
+    frequencies of a head of that size.
 
-    ``base``: one base for all axes, or a list with one for each. The pairs of the first axis come first.
+    ``base`` is one base for all axes, or a list with one base for each axis. The pairs of the first axis come first.
 
     >>> axial([4, 2], base=100)
     tensor([[1.0000, 0.1000, 0.0000],
@@ -50,10 +50,10 @@ def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves
 
 
 def in_blocks(waves: Waves) -> Waves:
-    """Reorders axial waves so that the axes alternate: x, y, x, y, … A block of one pair per axis has four entries for
-    two axes and six for three.
+    """Reorder axial waves so that the axes alternate: x, y, x, y, … A block with one pair per axis has four entries
+    for two axes, and six for three.
 
-    ``waves`` must come from `axial` with equal dims; ``ValueError`` for others.
+    ``waves`` must come from `axial` with equal dims. Raises ``ValueError`` for other waves.
 
     >>> in_blocks(axial([4, 4], base=100))
     tensor([[1.0000, 0.0000, 0.1000, 0.0000],
@@ -69,10 +69,11 @@ def in_blocks(waves: Waves) -> Waves:
 
 
 def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
-    """Mixed waves: every pair depends on both axes. Pair i has frequency θ_i along its own direction φ_i, so w_i = θ_i
-    (cos φ_i, sin φ_i).
+    """Return mixed waves, in which every pair depends on both axes. Pair i has frequency θ_i along its own direction
+    φ_i, so w_i = θ_i (cos φ_i, sin φ_i).
 
-    ``directions``: φ (dim/2,), in radians. A model starts from random directions and then learns the waves.
+    ``directions`` contains the angles φ (dim/2,) in radians. A model starts from random directions and then learns the
+    waves.
 
     >>> mixed(4, 100, torch.zeros(2))
     tensor([[1.0000, 0.1000],
@@ -89,8 +90,8 @@ def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
 
 
 def angles(places: Places, waves: Waves) -> Float[Tensor, "*seq pairs"]:
-    """The angle w_i · m of every pair, in radians, float64. ``places`` are integers, float32 or float64, as in
-    `check_positions`.
+    """Compute the angle w_i · m of every pair, in radians, float64. ``places`` may be integers, float32 or float64, as
+    in `check_positions`.
 
     >>> angles(torch.tensor([[2, 3]]), axial([2, 2]))
     tensor([[2., 3.]], dtype=torch.float64)
@@ -110,7 +111,7 @@ def turned(
     *,
     layout: str = "interleaved",
 ) -> Float[Tensor, "*heads seq dim"]:
-    """Rotates each vector of x by its position m: pair i by w_i · m radians."""
+    """Rotate each vector of x by its place m. Pair i rotates by w_i · m radians."""
     checks.floating("x", x)
     phi = angles(places, waves)
     cos, sin = (y.to(x.device, wide(x.dtype)) for y in (phi.cos(), phi.sin()))
@@ -124,6 +125,6 @@ def score(
     n: Real[Tensor, "keys axes"],
     waves: Waves,
 ) -> Float[Tensor, "*heads queries keys"]:
-    """The scores of queries at positions m with keys at positions n, divided by √d."""
+    """Compute the scores of queries at the places m with keys at the places n, divided by √d."""
     both = turned(q, m, waves) @ turned(k, n, waves).mT
     return both / math.sqrt(q.shape[-1])

@@ -1,8 +1,8 @@
-"""How models depart from plain RoPE: a small function for each departure, and a check whether scores are still
-relative.
+"""Departures from plain RoPE in published models. There is a small function for each departure, and a check of whether
+scores still depend only on relative positions.
 
-The tests compare each function with the module of transformers (5.23) that does the same. Vectors are (…, heads, seq,
-dim), in the half-split layout, as in most of those modules.
+The tests compare each function with the corresponding module of transformers (5.23). Vectors are (…, heads, seq, dim),
+in the half-split layout, as in most of those modules.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Weight = Float[Tensor, " dim"]
 
 
 def turned(x: Vectors, places: Positions, base: float = 10000.0) -> Vectors:
-    """Plain RoPE in the half-split layout."""
+    """Apply plain RoPE in the half-split layout."""
     return turned_by(x, places, base, layout="half")
 
 
@@ -31,23 +31,23 @@ def turned(x: Vectors, places: Positions, base: float = 10000.0) -> Vectors:
 
 
 def rms(x: Vectors, weight: Weight | None = None, eps: float = 1e-6) -> Vectors:
-    """Divides each vector by the root of its mean square, and multiplies each entry by its weight."""
+    """Divide each vector by the root of its mean square, and multiply each entry by its weight."""
     checks.number("eps", eps, minimum=0)
     found = x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     return found if weight is None else found * weight
 
 
 def normed_before(x: Vectors, places: Positions, weight: Weight) -> Vectors:
-    """Normalise, then rotate (Qwen3). RoPE gets a different vector to rotate; nothing else changes."""
+    """Normalise, then rotate (Qwen3). RoPE rotates a different vector; nothing else changes."""
     return turned(rms(x, weight), places)
 
 
 def normed_after(
     x: Vectors, places: Positions, weight: Weight | None = None
 ) -> Vectors:
-    """Rotate, then normalise. Without weights (Llama 4) normalising only changes the length, so it makes no difference
-    that the vector has been rotated. With weights (HunYuan) the two entries of a pair are stretched differently *after*
-    the rotation, so the score depends on the position.
+    """Rotate, then normalise. Without weights (Llama 4), normalisation changes only the length, so it makes no
+    difference whether the vector has been rotated before. With weights (HunYuan), the two entries of a pair are
+    stretched differently *after* the rotation, so the score depends on the position.
     """
     return rms(turned(x, places), weight)
 
@@ -55,11 +55,11 @@ def normed_after(
 def tempered(
     q: Vectors, places: Positions, *, every: float = 8192, scale: float = 0.1
 ) -> Vectors:
-    """Scales queries up with the logarithm of their position (Llama 4, in its layers without rotation), which makes the
-    softmax sharper.
+    """Scale up queries with the logarithm of their position, which makes the softmax sharper (Llama 4, in its layers
+    without rotation).
 
-    ``every``: the scale grows once in this many tokens, starting at position 0. ``scale``: what the logarithm is
-    multiplied by. ``ValueError`` for positions below 0, and unless ``every`` is above 0.
+    ``every``: the scale grows once in this many tokens, starting at position 0. ``scale``: the factor that multiplies
+    the logarithm. Raises ``ValueError`` for positions below 0, and if ``every`` is not above 0.
     """
     checks.number("every", every, above=0)
     checks.number("scale", scale)
@@ -89,7 +89,7 @@ def projected_after(
 def partly(
     x: Vectors, places: Positions, rotary_dim: int, base: float = 10000.0
 ) -> Vectors:
-    """Rotates the first ``rotary_dim`` entries of each vector, with the frequencies of a head of that size
+    """Rotate the first ``rotary_dim`` entries of each vector, with the frequencies of a head of that size
     (GPT-NeoX)."""
     checks.rotary_dim(x.shape[-1], rotary_dim)
     turning, still = x[..., :rotary_dim], x[..., rotary_dim:]
@@ -97,7 +97,8 @@ def partly(
 
 
 def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
-    """Rotates all keys except the last ``exempt`` ones, which have no position (in SAM 2 they are pointers to objects)."""
+    """Rotate all keys except the last ``exempt`` ones, which have no position. In SAM 2, these are pointers to
+    objects."""
     checks.integer("exempt", exempt, minimum=0, maximum=k.shape[-2])
     turning = k.shape[-2] - exempt
     places = as_positions("places", places)[:turning]
@@ -105,7 +106,8 @@ def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
 
 
 def layers_that_turn(n_layers: int, every: int = 4) -> list[bool]:
-    """Says for each layer whether it rotates. In each group of ``every`` layers the last does not (SmolLM3, Llama 4).
+    """Return, for each layer, whether it rotates. In each group of ``every`` layers, the last one does not (SmolLM3,
+    Llama 4).
 
     >>> layers_that_turn(5, every=4)
     [True, True, True, False, True]
@@ -119,8 +121,8 @@ def layers_that_turn(n_layers: int, every: int = 4) -> list[bool]:
 
 
 def donors(kinds: Sequence[str], shared: int) -> list[int]:
-    """For each layer, the index of the layer whose keys it reads. A layer reads its own keys, except for the last
-    ``shared`` layers: each of those reads the keys of the last unshared layer of the same kind (Gemma 3n).
+    """Return, for each layer, the index of the layer whose keys it reads. Most layers read their own keys. Each of the
+    last ``shared`` layers reads the keys of the last unshared layer of its own kind (Gemma 3n).
 
     >>> donors(["near", "far", "near", "far", "near"], shared=2)
     [0, 1, 2, 1, 2]
@@ -136,23 +138,24 @@ def donors(kinds: Sequence[str], shared: int) -> list[int]:
 
 
 def trimmed(k: Vectors, window: int) -> Float[Tensor, "*heads kept dim"]:
-    """The keys that a cache keeps between two steps of a layer that sees ``window`` tokens: the last window − 1."""
+    """Return the keys that a cache keeps between two steps of a layer that sees ``window`` tokens, which are the last
+    window − 1."""
     checks.integer("window", window, minimum=2)
     return k[..., 1 - window :, :]
 
 
 def moved(k: Vectors, by: int, base: float = 10000.0) -> Vectors:
-    """Moves rotated keys by ``by`` positions. All that takes is one more rotation; nothing is projected again."""
+    """Move rotated keys by ``by`` positions. This takes only one more rotation; nothing has to be projected again."""
     return turned(k, torch.full((k.shape[-2],), by), base)
 
 
 def evicted(
     k: Vectors, start: int, stop: int, base: float = 10000.0
 ) -> Float[Tensor, "*heads kept dim"]:
-    """Evicts the rotated keys of the tokens ``start`` to ``stop`` − 1, and moves the later keys down to close the gap.
+    """Evict the rotated keys of the tokens ``start`` to ``stop`` − 1, and move the later keys down to close the gap.
 
-    Only in the first layer are the results the keys of the shorter text. In the layers above, a later token's key still
-    depends on the evicted tokens that it attended to.
+    Only in the first layer are the results identical to the keys of the shorter text. In the layers above, a later
+    token's key still depends on the evicted tokens to which it attended.
     """
     checks.integer("stop", stop, minimum=0, maximum=k.shape[-2])
     checks.integer("start", start, minimum=0, maximum=stop)
@@ -164,7 +167,8 @@ def evicted(
 
 
 def centred(rows: int, columns: int) -> Float[Tensor, "patches 2"]:
-    """The centres of an image's patches, times 2π. Both axes run from −1 to 1 for any number of patches (DINOv3).
+    """Return the centres of an image's patches, times 2π. The coordinates on both axes run from −1 to 1, however many
+    patches there are (DINOv3).
 
     >>> centred(1, 2) / torch.pi
     tensor([[ 0., -1.],
@@ -185,8 +189,8 @@ Scores = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Departure(NamedTuple):
-    """A departure: the models that make it, and a function for the scores that it gives to the queries and keys of one
-    text at given places."""
+    """A departure from plain RoPE: the models that use it, and a function that computes the scores of one text's
+    queries and keys at given places."""
 
     title: str
     who: str
@@ -194,7 +198,7 @@ class Departure(NamedTuple):
 
 
 def departures(dim: int) -> list[Departure]:
-    """Lists the departures whose scores can be compared on one text. Random weights are drawn from the same seed each
+    """List the departures whose scores can be compared on one text. Random weights are drawn with the same seed each
     time."""
     generator = torch.Generator().manual_seed(1)
     draw = torch.randn(4, dim, dim, generator=generator, dtype=torch.float64)
@@ -265,8 +269,8 @@ def departures(dim: int) -> list[Departure]:
 
 
 def kept(by: int, *, dim: int = 32, length: int = 32) -> dict[str, float]:
-    """For each departure, by its title: how much the scores of a text change when it moves ``by`` tokens, as a share of
-    the largest score."""
+    """For each departure, by its title, return how much the scores of a text change when the text moves by ``by``
+    tokens. The change is given as a share of the largest score."""
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 1, length, dim, generator=generator, dtype=torch.float64)
     here = torch.arange(length)

@@ -1,8 +1,8 @@
-"""Which matrices A can rotate a vector by a position with several coordinates: R(m) = exp(m_1 A_1 + m_2 A_2 + …).
+"""Matrices A that can rotate a vector by a position with several coordinates: R(m) = exp(m_1 A_1 + m_2 A_2 + …).
 
-Each A is antisymmetric, so the rotation preserves lengths. The score depends only on n − m if and only if the A
-commute. Then there is a basis in which all of them consist of 2 × 2 blocks, so only waves remain
-(`ropebook.beyond.axes`).
+Each A is antisymmetric, so the rotation preserves lengths. The score depends only on n − m if and only if the
+matrices A commute. In that case, there is a basis in which all of them consist of 2 × 2 blocks, so only waves
+remain (`ropebook.beyond.axes`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Generators = Float[Tensor, "axes dim dim"]
 def operator(
     place: Real[Tensor, " axes"], generators: Generators
 ) -> Float[Tensor, "dim dim"]:
-    """Computes exp(m_1 A_1 + m_2 A_2 + …), float64."""
+    """Compute exp(m_1 A_1 + m_2 A_2 + …), float64."""
     if place.shape != generators.shape[:1]:
         raise ValueError(
             f"place must have shape ({len(generators)},), a number for each generator, got {tuple(place.shape)}"
@@ -31,7 +31,7 @@ def operator(
 
 
 def commutator(generators: Generators) -> float:
-    """The largest entry of A B − B A, over all pairs of generators A and B.
+    """Return the largest entry of A B − B A, over all pairs of generators A and B.
 
     >>> commutator(spins())
     1.0
@@ -43,13 +43,13 @@ def commutator(generators: Generators) -> float:
 def shift_error(
     generators: Generators, m: Real[Tensor, " axes"], n: Real[Tensor, " axes"]
 ) -> float:
-    """How far R(m)ᵀR(n) is from R(n − m): the largest entry of the difference."""
+    """Measure how far R(m)ᵀR(n) is from R(n − m). Returns the largest entry of the difference."""
     product = operator(m, generators).mT @ operator(n, generators)
     return float((product - operator(n - m, generators)).abs().max())
 
 
 def spins() -> Float[Tensor, "2 3 3"]:
-    """Two generators that do not commute: rotations of space about the first and the second axis.
+    """Return two generators that do not commute: rotations of space about the first and the second axis.
 
     >>> spins()[0]
     tensor([[ 0.,  0.,  0.],

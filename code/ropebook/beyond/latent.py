@@ -1,7 +1,8 @@
-"""Multi-head latent attention: the keys and values of all heads come from one short vector per token, and position is
+"""Multi-head latent attention. The keys and values of all heads come from one short vector per token. Position is
 encoded in a separate, rotated part of queries and keys (the "decoupled" rotation).
 
-Source: DeepSeek-AI 2024, *DeepSeek-V2*, section 2.1. Compared with transformers' DeepseekV3Attention.
+Source: DeepSeek-AI 2024, *DeepSeek-V2*, section 2.1. The tests compare this module with transformers'
+DeepseekV3Attention.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Tokens = Float[Tensor, "batch seq width"]
 
 
 class Cached(NamedTuple):
-    """What a cache keeps of each token: its latent c (batch, seq, rank), and one rotated key that all heads share
+    """The cache entries of each token: its latent c (batch, seq, rank), and one rotated key that all heads share
     (batch, seq, rotary_dim)."""
 
     latent: Tensor
@@ -29,9 +30,9 @@ class Cached(NamedTuple):
 
 
 class LatentAttention(nn.Module):
-    """One layer of causal latent attention. Each head's query and key have ``dim`` entries that are not rotated and
-    ``rotary_dim`` that are. The unrotated entries of a key are computed from the latent. Its rotated entries bypass the
-    latent and are shared by all heads.
+    """One layer of causal latent attention. Each head's query and key have ``dim`` entries that are not rotated, and
+    ``rotary_dim`` entries that are. A key's unrotated entries are computed from the latent. Its rotated entries bypass
+    the latent and are shared by all heads.
     """
 
     def __init__(
@@ -58,21 +59,21 @@ class LatentAttention(nn.Module):
         self.w_o = nn.Linear(n_heads * v_dim, width, bias=False)
 
     def cached(self, x: Tokens, places: Positions) -> Cached:
-        """Returns what a cache stores for these tokens."""
+        """Return the cache entries for these tokens."""
         latent, key = self.w_down(x).split(
             [self.norm.weight.shape[0], self.rotary_dim], -1
         )
         return Cached(self.norm(latent), turned_by(key, places, self.base))
 
     def queries(self, x: Tokens, places: Positions) -> tuple[Tensor, Tensor]:
-        """Returns the unrotated and the rotated part of every head's query: (batch, heads, seq, dim) and (batch, heads,
+        """Return the unrotated and the rotated part of every head's query: (batch, heads, seq, dim) and (batch, heads,
         seq, rotary_dim)."""
         q = self.w_q(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
         still, turning = q.split([self.dim, self.rotary_dim], -1)
         return still, turned_by(turning, places, self.base)
 
     def forward(self, x: Tokens, places: Positions) -> Tokens:
-        """Computes the output as in training: each head's keys and values are computed from the latents."""
+        """Compute the output as in training, where each head's keys and values are computed from the latents."""
         held = self.cached(x, places)
         up = self.w_up(held.latent).unflatten(-1, (self.n_heads, -1))
         k, v = up.transpose(1, 2).split([self.dim, self.v_dim], -1)
@@ -84,9 +85,9 @@ class LatentAttention(nn.Module):
         return self.w_o(found.transpose(1, 2).flatten(2))
 
     def absorbed(self, x: Tokens, places: Positions) -> Tokens:
-        """Computes the same as `forward`, but uses the latents themselves as keys and values: W_UK is multiplied into
-        the queries and W_UV into the output. As in decoding from a cache, one vector per token is then the key and the
-        value for all heads.
+        """Compute the same output as `forward`, but use the latents themselves as keys and values: W_UK is multiplied
+        into the queries, and W_UV into the output. As in decoding from a cache, all heads then share one vector per
+        token, which is both the key and the value.
         """
         held = self.cached(x, places)
         w_k, w_v = self.w_up.weight.unflatten(0, (self.n_heads, -1)).split(
@@ -108,16 +109,16 @@ def between(
     w_uk: Float[Tensor, "dim rank"],
     rotation: Float[Tensor, "dim dim"],
 ) -> Float[Tensor, "width rank"]:
-    """W_Q^T R_{n−m} W_UK, the matrix that multiplies one token and another token's latent to give a score. Without the
-    rotation this matrix is the same for all distances."""
+    """Compute W_Q^T R_{n−m} W_UK, the matrix that yields a score when multiplied by one token and by another token's
+    latent. Without the rotation, this matrix is the same for all distances."""
     return w_q.mT @ rotation @ w_uk
 
 
 def numbers_cached(
     n_heads: int, dim: int, rank: int, rotary_dim: int
 ) -> dict[str, int]:
-    """Counts the numbers that a cache keeps per token and layer in three cases: keys and values for every head, keys
-    and values for one head, and a latent.
+    """Count the numbers that a cache keeps per token and layer in three cases: keys and values for every head, keys and
+    values for a single head, and a latent.
 
     >>> numbers_cached(n_heads=128, dim=128, rank=512, rotary_dim=64)
     {'every head': 32768, 'one head': 256, 'latent': 576}

@@ -1,7 +1,8 @@
-"""Linear attention with rotations: the weights are φ(q)·φ(k) instead of e^{q·k}, so the sums can grow token by token.
+"""Linear attention with rotations. The weights are φ(q)·φ(k) instead of e^{q·k}, so the sums can be updated token by
+token.
 
-Sources: Katharopoulos et al. 2020, *Transformers are RNNs*; Su et al. 2021, *RoFormer*, section 3.3. Only the numerator
-has rotated features, because their products may be negative.
+Sources: Katharopoulos et al. 2020, *Transformers are RNNs*; Su et al. 2021, *RoFormer*, section 3.3. Rotated features
+are used only in the numerator, because their products may be negative.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Weights = Float[Tensor, "*heads queries keys"]
 
 
 def feature(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
-    """φ(x) = elu(x) + 1, which is always positive: e^x below 0, and x + 1 above.
+    """Compute φ(x) = elu(x) + 1, which is always positive: it is e^x below 0, and x + 1 above 0.
 
     >>> feature(torch.tensor([-1.0, 0.0, 2.0]))
     tensor([0.3679, 1.0000, 3.0000])
@@ -34,10 +35,10 @@ def feature(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
 def features(
     x: Vectors, places: Positions, turn: str = "after", base: float = 10000.0
 ) -> Vectors:
-    """Applies φ to each vector. ``turn`` says whether the vector is rotated after φ, before φ, or not at all.
+    """Apply φ to each vector. ``turn`` says whether the vector is rotated after φ, before φ, or not at all.
 
-    The products of vectors that are rotated after φ depend on the distance and may be negative. If the vectors are
-    rotated before φ, the products are positive but depend on both positions.
+    If vectors are rotated after φ, their products depend only on the distance, and may be negative. If they are rotated
+    before φ, the products are positive but depend on both positions.
     """
     checks.choice("turn", turn, TURNS)
     if turn == "before":
@@ -54,10 +55,11 @@ def linear_weights(
     normaliser: str = "still",
     base: float = 10000.0,
 ) -> Weights:
-    """The whole matrix of weights, one for each query and key: (…, T, T). They are zero for keys after the query.
+    """Compute the whole matrix of weights, one for each query and key: (…, T, T). The weights are zero for keys after
+    the query.
 
-    ``normaliser`` says what a row is divided by: the sum of the unrotated products ("still"), the sum of the rotated
-    ones ("turned"), or nothing ("none").
+    ``normaliser`` says what each row is divided by: the sum of the unrotated products ("still"), the sum of the rotated
+    products ("turned"), or nothing ("none").
     """
     checks.choice("normaliser", normaliser, NORMALISERS)
     seen = causal_mask(q.shape[-2])
@@ -79,11 +81,11 @@ def linear_attention(
     *,
     base: float = 10000.0,
 ) -> Float[Tensor, "*heads seq width"]:
-    """Computes RoFormer's linear attention as a recurrence: features are rotated after φ, and the output is normalised
+    """Compute RoFormer's linear attention as a recurrence. Features are rotated after φ, and the output is normalised
     by the unrotated products.
 
-    For a text of any length it keeps only two sums: S (dim, width) is the sum of R_n φ(k_n) v_n^T, and z (dim,) that of
-    φ(k_n). ``ValueError`` unless q, k and v have the same number of rows.
+    However long the text is, only two sums are kept: S (dim, width), the sum of R_n φ(k_n) v_n^T, and z (dim,), the sum
+    of φ(k_n). Raises ``ValueError`` unless q, k and v have the same number of rows.
     """
     _check_of_one_text(q, k, v)
     turned_q, turned_k = (features(x, places, base=base) for x in (q, k))
@@ -102,12 +104,12 @@ def linear_attention(
 def turning_state(
     q: Vectors, k: Vectors, v: Vectors, step: Float[Tensor, "dim dim"]
 ) -> Vectors:
-    """Computes Σ_{n ≤ m} (q_m·k_n) R_{n−m} v_n as a recurrence with a rotating state: S_m = S_{m−1} R_1 + k_m v_m^T.
+    """Compute Σ_{n ≤ m} (q_m·k_n) R_{n−m} v_n as a recurrence with a rotating state: S_m = S_{m−1} R_1 + k_m v_m^T.
     Each v_n is a row.
 
-    ``step`` (dim, dim) is R_1. Multiplying a row v by it on the right gives R_{−1} v, so with each new token every
-    value is rotated back by one step. In linear attention, this is the same as rotating the values by RoPE and then
-    rotating the output back. ``ValueError`` unless q, k and v have the same number of rows.
+    ``step`` (dim, dim) is R_1. Multiplying a row v by it on the right gives R_{−1} v, so each new token rotates every
+    value back by one step. In linear attention, this is the same as rotating the values by RoPE and then rotating the
+    output back. Raises ``ValueError`` unless q, k and v have the same number of rows.
     """
     _check_of_one_text(q, k, v)
     S = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1], dtype=v.dtype)

@@ -1,6 +1,7 @@
-"""M-RoPE: how a head's pairs are divided among time, row and column, and which places text, images and videos get.
+"""M-RoPE divides a head's pairs among time, row and column, and assigns places to the tokens of text, images and
+videos.
 
-Sources: Wang et al. 2024, *Qwen2-VL* (sections); Bai et al. 2025, *Qwen3-VL* (interleaved sections); the ids follow
+Sources: Wang et al. 2024, *Qwen2-VL* (sections); Bai et al. 2025, *Qwen3-VL* (interleaved sections). The ids follow
 transformers' code.
 """
 
@@ -19,8 +20,8 @@ from ropebook.shapes import Int
 
 
 class Grid(NamedTuple):
-    """An image or a video: its numbers of frames, rows and columns of tokens, and by how much the time id grows from
-    one frame to the next."""
+    """An image or a video: how many frames, rows and columns of tokens it has, and by how much the time id increases
+    from one frame to the next."""
 
     frames: int
     rows: int
@@ -32,21 +33,21 @@ SPLITS = {
     "Qwen2-VL": {"sections": (16, 24, 24), "base": 1e6, "interleaved": False},
     "Qwen3-VL": {"sections": (24, 20, 20), "base": 5e6, "interleaved": True},
 }
-"""Arguments for `mrope` from published config.json files: Qwen/Qwen2-VL-7B-Instruct (2024; Qwen2.5-VL kept it) and
-Qwen/Qwen3-VL-8B-Instruct (2025), both with 64 pairs per head."""
+"""Arguments for `mrope` from published config.json files: Qwen/Qwen2-VL-7B-Instruct (2024; Qwen2.5-VL kept these
+values) and Qwen/Qwen3-VL-8B-Instruct (2025). Both have 64 pairs per head."""
 
 
 def axis_of_pair(
     sections: Sequence[int], *, interleaved: bool = False
 ) -> Int[Tensor, " pairs"]:
-    """The axis of each pair: 0 for time, 1 for the row, 2 for the column.
+    """Return the axis of each pair: 0 for time, 1 for the row, 2 for the column.
 
-    ``sections``: how many pairs each axis has. The pairs of one axis come after those of another, as in Qwen2-VL. With
-    ``interleaved`` the axes alternate from the first pair on, as in Qwen3-VL, until row and column have all their
-    pairs; the pairs that remain belong to time.
+    ``sections`` is the number of pairs for each axis. By default, all pairs of one axis come before those of the next,
+    as in Qwen2-VL. With ``interleaved``, the axes alternate from the first pair on, as in Qwen3-VL, until row and
+    column have all their pairs. The remaining pairs belong to time.
 
-    ``ValueError`` if alternating would reach the last pair before row and column have all their pairs. (transformers
-    silently gives such an axis fewer pairs, and time more.)
+    Raises ``ValueError`` if the alternation would reach the last pair before row and column have all their pairs. (In
+    that case, transformers silently gives fewer pairs to such an axis, and more to time.)
 
     >>> axis_of_pair([2, 3, 3])
     tensor([0, 0, 1, 1, 1, 2, 2, 2])
@@ -82,7 +83,7 @@ def _checked(sections: Sequence[int]) -> list[int]:
 def mrope(
     sections: Sequence[int], base: float = 10000.0, *, interleaved: bool = False
 ) -> Waves:
-    """The waves of M-RoPE: pair i has the same frequency θ_i as in plain RoPE, but follows a single axis.
+    """Return the waves of M-RoPE. Pair i has the same frequency θ_i as in plain RoPE, but follows a single axis.
 
     >>> mrope([1, 1, 1], base=1000)
     tensor([[1.0000, 0.0000, 0.0000],
@@ -97,14 +98,14 @@ def mrope(
 def position_ids(
     parts: Sequence[int | Grid], *, follow: str = "grid"
 ) -> Int[Tensor, "tokens 3"]:
-    """Time, row and column of every token of a prompt with images and videos.
+    """Return the time, row and column of every token of a prompt with images and videos.
 
-    ``parts``: a whole number means that many text tokens, a `Grid` an image or a video. A text token has three equal
-    ids. A grid starts at the id that the next text token would have had, on each axis. With ``follow="grid"`` (the
-    Qwen-VL models in transformers 5.23) the text after a grid starts as many ids later as the grid has rows or columns,
-    whichever is more. With ``"largest"`` (the paper, and transformers 4) it starts after the largest id so far. The two
-    differ for videos with more frames than rows and columns. By either rule, the tokens that the model *writes* follow
-    the largest id: see `rope_delta`.
+    ``parts``: an integer stands for that many text tokens, and a `Grid` for an image or a video. A text token has three
+    equal ids. On each axis, a grid starts at the id that the next text token would have had. With ``follow="grid"``
+    (the Qwen-VL models in transformers 5.23), the text after a grid starts N ids later, where N is the grid's number of
+    rows or of columns, whichever is larger. With ``"largest"`` (the paper, and transformers 4), it starts after the
+    largest id so far. The two rules differ for videos with more frames than rows and columns. Under either rule, the
+    tokens that the model *writes* continue from the largest id (see `rope_delta`).
 
     >>> position_ids([2, Grid(1, 2, 2), 1]).tolist()
     [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
@@ -126,11 +127,12 @@ def position_ids(
 
 
 def rope_delta(ids: Int[Tensor, "tokens 3"]) -> int:
-    """The number to add to the count of tokens so far to get the id of the next token that the model writes.
+    """Return the number that must be added to the count of tokens so far to get the id of the next token that the model
+    writes.
 
-    The first token that the model writes gets one more than the largest id in the prompt, even if the prompt's last
-    token has a smaller id. The number is negative if images used fewer ids than they have tokens. transformers keeps it
-    as ``rope_deltas``.
+    The first token that the model writes gets the largest id in the prompt plus one, even if the prompt's last token
+    has a smaller id. The number is negative if images use fewer ids than they have tokens. transformers stores it as
+    ``rope_deltas``.
 
     >>> ids = position_ids([2, Grid(1, 2, 2), 1])
     >>> rope_delta(ids), len(ids) + rope_delta(ids)

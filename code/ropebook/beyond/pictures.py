@@ -1,4 +1,4 @@
-"""The figures of the chapter's pages."""
+"""Figures for the chapter's pages."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ LINES = (
 def similarity(
     rows: int, columns: int, waves: torch.Tensor
 ) -> Float[torch.Tensor, "rows columns"]:
-    """The score of the middle patch with every patch for q = k = (1, …, 1), as a share of its largest value. This share
-    is the mean, over all pairs, of the cosine of the pair's angle."""
+    """Compute the score of the middle patch with every patch for q = k = (1, …, 1), as a share of its largest value.
+    This share is the mean cosine of the pairs' angles."""
     places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
     middle = torch.tensor([rows // 2, columns // 2])
     return angles(places - middle, waves).cos().mean(-1).view(rows, columns)
 
 
 def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
-    """Shows the score of the middle patch with all others, for patches numbered in a line, axial waves, and mixed
-    waves."""
+    """Show the score of the middle patch with all other patches in three cases: patches numbered in a line, axial
+    waves, and mixed waves."""
     theta = axial([dim], base)
-    # On a line that runs row by row, moving down one row is as far as moving right by `side` columns.
+    # If the patches are numbered row by row, moving down one row is as far as moving right by `side` columns.
     line = torch.cat((side * theta, theta))
     golden = math.pi * (3 - math.sqrt(5))
     directions = golden * torch.arange(dim // 2, dtype=torch.float64)
@@ -66,12 +66,12 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
         f"Three maps of {side} times {side} patches. In a line: a short bar along the row of the middle patch, and next to nothing above "
         "and below it. Axial: a cross through the middle patch, dark along its row and its column. Mixed: a round spot.",
         f"Score of every patch for a query in the middle patch, with q = k = (1, …, 1), d = {dim} and base {base:g}. Blue is positive, "
-        "orange negative.",
+        "orange is negative.",
     )
 
 
 def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
-    """Shows which axis each pair follows, as a row of bars for each named split, with the fastest pairs first."""
+    """Show which axis each pair follows. Each named split is a row of bars, with the fastest pairs first."""
     fig, ax = figure(560, 130)
     names, rows = [], []
     for at, (name, split) in enumerate(splits.items()):
@@ -95,13 +95,13 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
     display_figure(
         fig,
         f"Rows of coloured bars, a bar for each pair. {' '.join(rows)}",
-        "The axis that each pair follows: blue for time, dark grey for the row, light grey for the column.",
+        "Which axis each pair uses: blue for time, the stronger grey for the row, the fainter one for the column.",
     )
 
 
 def shifts(dim: int = 64, trials: int = 64) -> None:
-    """Plots how much a score changes when both positions move against how far they move: the median and the largest change
-    of many scores."""
+    """Plot how much a score changes when both places move, against how far they move. The plot shows the median and
+    the largest change of many scores."""
     by = [int(10 ** (e / 2)) for e in range(13)]
     fig, ax = figure(560, 320)
     for dtype, wide, label, colour in LINES:

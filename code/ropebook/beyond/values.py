@@ -1,7 +1,9 @@
-"""If values are rotated as well, the output depends on the position; rotating the output back removes that dependence.
+"""Rotated values. If RoPE also rotates the values, the output depends on the position; rotating the output back
+removes that dependence.
 
-The output of a query is Σ A_mn v_n, and its weights A_mn depend only on n − m. With rotated values the output is
-Σ A_mn R_n v_n, which changes when the text moves. Rotating that back by R_m^T gives Σ A_mn R_{n−m} v_n, which doesn't.
+The output of a query is Σ A_mn v_n, and its weights A_mn depend only on n − m. With rotated values, the output becomes
+Σ A_mn R_n v_n, which changes when the text moves. Rotating this back by R_m^T gives Σ A_mn R_{n−m} v_n, which does not
+change.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ def turned_by(
     back: bool = False,
     layout: str = "interleaved",
 ) -> Vectors:
-    """Rotates each vector of x by its position, or in the opposite direction if ``back`` is true."""
+    """Rotate each vector of x by its position, or in the opposite direction if ``back`` is true."""
     theta = inv_freq(x.shape[-1], base)
     cos, sin = cos_sin(as_positions("places", places), theta, wide(x.dtype))
     return apply_rotary(x, cos, -sin if back else sin, layout=layout)
@@ -44,8 +46,8 @@ def attend(
     base: float = 10000.0,
     causal: bool = False,
 ) -> Vectors:
-    """Computes attention with RoPE. ``values`` says whether the values are left unrotated, rotated, or rotated and the
-    output then rotated back."""
+    """Compute attention with RoPE. ``values`` says how the values are treated: they are left unrotated, they are
+    rotated, or they are rotated and the output is then rotated back."""
     checks.choice("values", values, WAYS)
     q, k = turned_by(q, places, base), turned_by(k, places, base)
     weights = attention_weights(q, k, is_causal=causal)
@@ -58,8 +60,8 @@ def attend(
 
 
 def change(found: Tensor, expected: Tensor) -> float:
-    """The largest difference between two tensors, as a share of the largest entry of ``expected``. ``ValueError`` if
-    their shapes differ."""
+    """Return the largest difference between two tensors, as a share of the largest entry of ``expected``. Raises
+    ``ValueError`` if their shapes differ."""
     if found.shape != expected.shape:
         raise ValueError(
             f"found must have the shape of expected, {tuple(expected.shape)}, got {tuple(found.shape)}"
@@ -76,8 +78,8 @@ def shift_change(
     values: str = "still",
     base: float = 10000.0,
 ) -> float:
-    """How much the output for a text changes when all its places move by ``by``, as a share of the output's largest
-    entry."""
+    """Measure how much the output for a text changes when all its places move by ``by``, as a share of the output's
+    largest entry."""
     places = torch.arange(q.shape[-2])
     here = attend(q, k, v, places, values=values, base=base)
     there = attend(q, k, v, places + by, values=values, base=base)

@@ -6,7 +6,7 @@
 - `sweeps`: the effect of base and dimension.
 - `models`: the settings of published models.
 - `bases`: the base that a context needs.
-- `pictures`: the figures of the chapter's pages; you import it yourself, because it needs matplotlib.
+- `pictures`: the figures for the chapter's pages. It needs matplotlib, so you have to import it explicitly.
 
 Notation: distance Δ = m − n, dimension d (even), base b, frequency θ_i = b^(−2i/d), i = 0 … d/2 − 1.
 """

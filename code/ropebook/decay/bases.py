@@ -34,9 +34,9 @@ PUBLISHED_BASES = MappingProxyType(
 
 
 def tokens(label: str | int, thousand: int = 1024) -> int:
-    """Converts a label such as "128k", "128K" or "1M" to a context length. ``thousand``, 1024 or 1000, is what k means.
+    """Convert a label such as "128k", "128K" or "1M" to a context length. ``thousand`` is the value of k: 1024 or 1000.
 
-    A number, or a label that is just a number, is not changed.
+    A number, or a label that is just a number, is taken as it is.
 
     >>> tokens("4k"), tokens("4K", thousand=1000), tokens("1M"), tokens(128000), tokens("131,072")
     (4096, 4000, 1048576, 128000, 131072)
@@ -56,7 +56,7 @@ def tokens(label: str | int, thousand: int = 1024) -> int:
 
 
 def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
-    """How far a base meets the criterion Σ_i cos mθ_i ≥ 0, where m = 0, 1, …
+    """Return the number of positions for which a base meets the criterion Σ_i cos mθ_i ≥ 0, counted from m = 0.
 
     The reach is the first m that breaks the criterion, or ``limit`` if no smaller m does; the search stops at the first
     negative sum. A base is admissible for a context of L tokens if its reach, found with a limit of L or more, is at
@@ -72,8 +72,8 @@ def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
 
 
 def significant_grid(digits: int, low: float, high: float) -> list[float]:
-    """All numbers from ``low`` to ``high``, both included, that have ``digits`` significant decimal digits, in rising
-    order.
+    """Return all numbers from ``low`` to ``high`` inclusive that have ``digits`` significant decimal digits, in
+    increasing order.
 
     The paper's grid has two significant digits: 1000, 1100, …, 9900, 10000, 11000, ….
 
@@ -84,7 +84,7 @@ def significant_grid(digits: int, low: float, high: float) -> list[float]:
     low = checks.number("low", low, minimum=1)
     high = checks.number("high", high, minimum=low)
     grid = []
-    # Start one decade early, because a logarithm next to a whole number may be rounded to either side of it.
+    # Start one decade early, because a logarithm close to a whole number may be rounded to either side of it.
     for decade in range(int(math.log10(low)) - 1, int(math.log10(high)) + 2):
         for mantissa in range(10 ** (digits - 1), 10**digits):
             power = decade - digits + 1
@@ -97,7 +97,7 @@ def significant_grid(digits: int, low: float, high: float) -> list[float]:
 def smallest_base(
     length: int, bases: Iterable[float], dim: int = 128, device: Device = None
 ) -> float | None:
-    """Returns the first of ``bases`` (in rising order) that is admissible for ``length`` positions, or None.
+    """Return the first of ``bases`` (in increasing order) that is admissible for ``length`` positions, or None.
 
     The bases are tried one by one. Bisection could miss the smallest, because the admissible bases do not form an
     interval (`runs`). For the same reason the answer depends on the grid: a finer one may contain a smaller admissible
@@ -126,7 +126,7 @@ class Run(NamedTuple):
 
 
 def runs(bases: Sequence[float], reaches: Sequence[int], length: int) -> list[Run]:
-    """Lists the admissible bases for ``length`` positions, as runs of neighbours on the grid ``bases``.
+    """List the admissible bases for ``length`` positions as runs of neighbours on the grid ``bases``.
 
     ``reaches[j]`` is the `reach` of bases[j], found with a limit of at least ``length``. Nothing is known about bases
     between two grid points.
@@ -168,8 +168,7 @@ def compare(
     dim: int = 128,
     device: Device = None,
 ) -> Comparison:
-    """Search ``bases`` for the smallest admissible one, and check a published base by the same
-    criterion.
+    """Search ``bases`` for the smallest admissible one, and check a published base against the same criterion.
 
     >>> compare(4096, 2.7e4, significant_grid(2, 1e3, 1e5))
     Comparison(length=4096, published=27000.0, ours=29000.0, agrees=False, first_negative=4079)

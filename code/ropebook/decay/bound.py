@@ -1,4 +1,4 @@
-"""RoFormer's bound on the score: partial sums of rotating arrows, the level that they fall to, and how they bound a
+"""RoFormer's bound on the score: partial sums of rotating arrows, the level to which they fall, and how they bound a
 score.
 
 Notation: pair i of the query and the key as complex numbers q_i, k_i, and h_i = q_i conj(k_i). Then the score and its
@@ -24,10 +24,10 @@ from ropebook.rope import Positions
 
 
 def partial_sums(distances: Positions, dim: int, base: float = 10000.0) -> Tensor:
-    """The partial sums S_1 … S_{d/2} at each distance: shape distances.shape + (dim/2,), complex128.
+    """Return the partial sums S_1 … S_{d/2} at each distance: shape distances.shape + (dim/2,), complex128.
 
-    They are the points of a walk in the plane with steps of length 1, step i in the direction Δθ_i. At Δ = 0 the walk
-    is a straight line; at large Δ it curls up.
+    They are the points of a walk in the plane, whose step i has length 1 and direction Δθ_i. At Δ = 0 the walk is a
+    straight line; at large Δ it curls up.
 
     >>> partial_sums(0, dim=8)
     tensor([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=torch.complex128)
@@ -39,10 +39,10 @@ def partial_sums(distances: Positions, dim: int, base: float = 10000.0) -> Tenso
 def mean_partial_sum(
     distances: Positions, dim: int, base: float = 10000.0
 ) -> Tensor:
-    """The mean of |S_1| … |S_{d/2}| at each distance, RoFormer's figure 2: shape distances.shape, float64.
+    """Return the mean of |S_1| … |S_{d/2}| at each distance, as in RoFormer's figure 2: shape distances.shape, float64.
 
-    It is (d/2 + 1)/2 at Δ = 0, and it is an even function of Δ. The sum is taken pair by pair, so it needs no more
-    memory than a few copies of the distances.
+    It is (d/2 + 1)/2 at Δ = 0, and it is an even function of Δ. The sum is taken pair by pair, so the memory needed is
+    only that of a few copies of the distances.
 
     >>> mean_partial_sum([0, 1000], dim=8)
     tensor([2.5000, 1.0929], dtype=torch.float64)
@@ -55,7 +55,7 @@ def mean_partial_sum(
 
 
 def partial_sum_floor(dim: int) -> float:
-    """A lower bound on the mean of |S_j|, for any Δ and base; it is at least 1/2.
+    """Return a lower bound on the mean of |S_j| for any Δ and base. The bound is at least 1/2.
 
     |S_1| = 1, and |S_j| + |S_{j+1}| ≥ |S_{j+1} − S_j| = 1, so Σ_j |S_j| ≥ 1 + ⌊(d/2 − 1)/2⌋.
 
@@ -67,8 +67,8 @@ def partial_sum_floor(dim: int) -> float:
 
 
 def random_walk_level(dim: int) -> float:
-    """The level that the mean of |S_j| approaches when the directions Δθ_i are practically random: the mean over j of
-    √(πj)/2.
+    """Return the level that the mean of |S_j| approaches when the directions Δθ_i are practically random: the mean over
+    j of √(πj)/2.
 
     For large j, √(πj)/2 is the mean length of a walk of j unit steps in random directions (Rayleigh's distribution).
 
@@ -95,7 +95,7 @@ def bounds(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Bounds:
-    """The score at each distance and three bounds on it, each of shape (…,) + distances.shape, float64.
+    """Return the score at each distance and three bounds on it, each of shape (…,) + distances.shape, float64.
 
     With h_{d/2} = 0, summation by parts gives Σ_i h_i e^{iΔθ_i} = −Σ_i S_{i+1}(h_{i+1} − h_i), hence
 
@@ -133,7 +133,7 @@ def bounds(
 def running_sums(
     distances: Positions, frequencies: Sequence[float]
 ) -> Iterator[Tensor]:
-    """Yields S_1, S_2, … one after the other, each for all distances at once: the shape of ``distances``, complex128.
+    """Yield S_1, S_2, … in turn, each for all distances at once: complex128, with the shape of ``distances``.
 
     >>> [walked.abs().item() for walked in running_sums(0, [1.0, 0.1])]
     [1.0, 2.0]

@@ -1,9 +1,9 @@
 """Statistics of a curve over many distances: its mean, its lowest value, its swings, and where it first falls below a
 level.
 
-A curve is a function of distances: it takes an int64 tensor of shape (n,) and gives float64 values of that shape, on
-the tensor's device. The functions here ask for at most CHUNK distances at a time, so their memory does not grow with
-the length.
+A curve is a function of distances: it takes an int64 tensor of shape (n,) and returns float64 values of the same shape
+on the same device. The functions here pass it at most CHUNK distances at a time, so the memory they need does not grow
+with the length.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHUNK = 2**16  # number of distances per chunk
 
 
 def whole_length(name: str, value: int) -> int:
-    """Checks a number of tokens, which must be at least 1; an error names the argument."""
+    """Check a number of tokens, which must be at least 1. Errors call it ``name``."""
     return checks.integer(name, value, 1, rope.LARGEST_POSITION)
 
 
@@ -45,8 +45,8 @@ class Summary(NamedTuple):
 def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
     """Walk along a curve from Δ = 0 to length − 1 and summarize its values.
 
-    ``local_maxima`` counts the inner distances whose value is greater than the value before and not less than the
-    value after. ``rises`` counts the steps that go up: the curve falls monotonically if and only if there are none.
+    ``local_maxima`` counts the interior distances whose value is greater than the value before and not less than the
+    value after. ``rises`` counts the steps that go up. The curve falls monotonically if and only if ``rises`` is 0.
     ``first_negative`` is None if no value is below 0. ``ValueError`` if the curve's values do not have the shape of its
     distances, or if one of them is NaN.
 
@@ -57,7 +57,7 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
     length = whole_length("length", length)
     total, least, least_at, first_negative = 0.0, math.inf, 0, None
     local_maxima = rises = 0
-    before = None  # the last two values of the chunk before
+    before = None  # the last two values of the previous chunk
     for distances in _chunks(0, length, device):
         values = _values(curve, distances)
         start = int(distances[0])
@@ -70,7 +70,7 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
         joined = values if before is None else torch.cat((before, values))
         up = joined.diff() > 0
         local_maxima += int((up[:-1] & ~up[1:]).sum())
-        # If we carried two values over, the step between them has been counted already.
+        # If two values were carried over, the step between them has already been counted.
         rises += int(up[0 if before is None else len(before) - 1 :].sum())
         before = joined[-2:]
     return Summary(
@@ -87,10 +87,10 @@ class Windows(NamedTuple):
 
 
 def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Windows:
-    """The trend behind a curve's swings: its mean, smallest and largest value in each window edges[j] ≤ Δ < edges[j +
-    1].
+    """Return the trend behind a curve's swings: its mean, smallest and largest value in each window edges[j] ≤ Δ <
+    edges[j + 1].
 
-    ``edges``: at least two whole distances, each greater than the one before; the first is at least 0.
+    ``edges``: at least two integers in strictly increasing order, the first at least 0.
 
     >>> windows(lambda distances: distances.double(), [0, 2, 4]).mean
     tensor([0.5000, 2.5000], dtype=torch.float64)
@@ -115,10 +115,11 @@ def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Window
 def trend(
     curve: Curve, length: int, device: Device = None
 ) -> tuple[Tensor, Windows]:
-    """The trend of a curve over Δ < ``length``, in windows that grow: each is a third longer than the one before (by a
-    factor of 10^(1/8)).
+    """Return the trend of a curve over Δ < ``length``. The windows grow: each is about a third longer than the one
+    before (by a factor of 10^(1/8)).
 
-    Returns the middles of the windows, shape (windows,), float64, and the mean, smallest and largest value in each.
+    The result is the pair (middles, trend): the middles of the windows, of shape (windows,), float64, and the mean,
+    smallest and largest value in each window.
 
     >>> middles, found = trend(lambda distances: distances.double(), 10)
     >>> middles.tolist() == found.mean.tolist() == [1.0, 2.0, 3.0, 4.5, 6.0, 8.0]
@@ -133,9 +134,9 @@ def trend(
 def first_below(
     curve: Curve, level: float, length: int, device: Device = None
 ) -> int | None:
-    """The first distance in 0 … length − 1 at which a curve is below ``level``, or None if there is none.
+    """Return the first distance in 0 … length − 1 at which a curve is below ``level``, or None if there is none.
 
-    The search stops with the chunk that contains this distance.
+    The search stops after the chunk that contains this distance.
 
     >>> first_below(lambda distances: distances.double().cos(), 0.0, 100)
     2
@@ -157,9 +158,10 @@ def first_return(
     base: float = 10000.0,
     device: Device = None,
 ) -> int | None:
-    """The first Δ < length at which K(Δ) is back at ``share`` of K(0) after being below it, or None if there is none.
+    """Return the first Δ < length at which K(Δ) is back at ``share`` times K(0) after being below it, or None if there
+    is none.
 
-    K is almost periodic: it returns as close to K(0) as you like, but if there are many pairs, only at very large
+    K is almost periodic: it comes as close to K(0) again as you like, but with many pairs it does so only at very large
     distances.
 
     >>> first_return(0.99, 10000, dim=8)  # its frequencies are powers of 1/10: the period is 2000π
@@ -190,7 +192,7 @@ def _first(
 
 
 def _chunks(start: int, stop: int, device: Device) -> Iterator[Tensor]:
-    """Yields the distances start … stop − 1 in pieces. The first is small, and each of the others is twice as long as
+    """Yield the distances start … stop − 1 in pieces. The first piece is small, and each later one is twice as long as
     the one before, up to CHUNK."""
     size = CHUNK // 16
     while start < stop:

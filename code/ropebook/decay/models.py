@@ -1,5 +1,5 @@
-"""The rotary settings of published models: how many pairs complete a turn within a training text, and how context is
-extended."""
+"""The rotary settings of published models: how many pairs complete a turn within a training sequence, and how their
+context is extended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Model(NamedTuple):
     dim: int
     head_dim: int
     base: float
-    context: int  # tokens in a training text, or in the attention window
+    context: int  # tokens in a training sequence, or in the attention window
     source: str  # its key in the bibliography
 
 
@@ -25,7 +25,7 @@ MODELS = (
     Model("GPT-NeoX-20B", 24, 96, 1e4, 2048, "black2022"),
     Model("LLaMA 7B", 128, 128, 1e4, 2048, "touvron2023"),
     Model("Llama 2 7B", 128, 128, 1e4, 4096, "touvron2023llama2"),
-    # The training texts have 8192 tokens, but no query sees more than the window.
+    # The training sequences have 8192 tokens, but no query sees more than the window.
     Model("Mistral 7B", 128, 128, 1e4, 4096, "jiang2023"),
     Model("Gemma 7B", 256, 256, 1e4, 8192, "gemma2024"),
     Model("Llama 3 8B", 128, 128, 5e5, 8192, "grattafiori2024"),
@@ -35,7 +35,7 @@ MODELS = (
 
 
 class LongModel(NamedTuple):
-    """The settings of a published checkpoint for long texts, from its configuration; ``dim`` means the same as in
+    """The settings of a published long-context checkpoint, from its configuration. ``dim`` means the same as in
     `Model`.
 
     ``scaling``: the configuration's method of context extension, by transformers' name, or None if there is none.
@@ -123,7 +123,7 @@ LONG_MODELS = (
 
 
 def turned_pairs(context: int, dim: int, base: float = 10000.0) -> int:
-    """How many of the dim/2 pairs complete a turn within a text of ``context`` tokens: (L − 1)θ_i ≥ 2π.
+    """Return how many of the dim/2 pairs complete a turn within a sequence of L = ``context`` tokens: (L − 1)θ_i ≥ 2π.
 
     >>> turned_pairs(4096, dim=128), "of", 64
     (46, 'of', 64)

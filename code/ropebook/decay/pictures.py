@@ -1,4 +1,4 @@
-"""The figures of the chapter's pages: one function each, which draws and displays it with a text alternative."""
+"""The figures for the chapter's pages. Each function draws one figure and displays it with a text alternative."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from ropebook.figures import (
 from ropebook.sinusoidal import distance_kernel
 
 LEAST_WIDTH = 1.012
-"""The least width of a bar on the logarithmic axis, so that a single base can be seen."""
+"""The minimum width of a bar on the logarithmic axis, as a factor, so that a single base can be seen."""
 
 
 def trends(length: int = 10**6) -> None:
-    """Plots the trend of S(Δ)/S(0) for q = k = (1, …, 1) and Δ < ``length``, with few pairs and with many."""
+    """Plot the trend of S(Δ)/S(0) for q = k = (1, …, 1) and Δ < ``length``, with few pairs and with many."""
     fig, axes = figure(480, 270, columns=2, sharey=True)
     for ax, dim in zip(axes, (8, 256), strict=True):
         _band(ax, partial(share, dim=dim), length, BLUE)
@@ -50,12 +50,12 @@ def trends(length: int = 10**6) -> None:
         "zero in steps; the band reaches up to one again. For d = 256 a narrow band around a mean that falls from one to "
         "zero in a straight line.",
         "The score in windows of distance, for q = k = (1, …, 1) and base 10000: mean (line), and smallest to largest value "
-        "(band). The mean falls. The score swings around it, and more widely if there are fewer pairs.",
+        "(band). The mean falls. The score swings around it, and the fewer pairs there are, the wider it swings.",
     )
 
 
 def random_band(dim: int, samples: int = 2000) -> None:
-    """Plots the mean and spread of the scores of random vectors, and the score of q = k = (1, …, 1) for comparison."""
+    """Plot the mean and spread of the scores of random vectors, and the score of q = k = (1, …, 1) for comparison."""
     distances = torch.logspace(0, 5, 120).round().unique().long()
     spread = random_scores(distances, dim, samples=samples)
     fig, ax = figure(480, 280)
@@ -80,7 +80,7 @@ def random_band(dim: int, samples: int = 2000) -> None:
 
 
 def sweep_grid(length: int = 4096) -> None:
-    """Plots S(Δ)/S(0) for q = k = (1, …, 1) and Δ < ``length``, in a small panel for each combination of BASES and
+    """Plot S(Δ)/S(0) for q = k = (1, …, 1) and Δ < ``length``, in a small panel for each combination of BASES and
     DIMS."""
     fig, axes = figure(
         480, 620, rows=len(BASES), columns=len(DIMS), sharex=True, sharey=True
@@ -112,7 +112,7 @@ def sweep_grid(length: int = 4096) -> None:
 
 
 def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
-    """Draws the partial sums S_1 … S_{d/2} as walks in the plane, in one panel for each of three distances."""
+    """Draw the partial sums S_1 … S_{d/2} as walks in the plane, with one panel for each of three distances."""
     fig, axes = figure(480, 240, columns=3)
     for ax, distance in zip(axes, distances, strict=True):
         steps = torch.cat((torch.zeros(1), partial_sums(distance, dim)))
@@ -131,7 +131,7 @@ def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
 
 
 def falling_mean(dim: int, length: int = 10**6) -> None:
-    """Plots the mean of |S_1| … |S_{d/2}| for Δ < ``length``, together with `random_walk_level` and
+    """Plot the mean of |S_1| … |S_{d/2}| for Δ < ``length``, together with `random_walk_level` and
     `partial_sum_floor`."""
     fig, ax = figure(480, 290)
     _band(ax, partial(mean_partial_sum, dim=dim), length, BLUE)
@@ -166,8 +166,8 @@ def falling_mean(dim: int, length: int = 10**6) -> None:
 
 
 def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
-    """Plots |score|, the paper's bound and the triangle inequality's bound (scaled to 1) for q = k, in one panel for
-    each of two named vectors."""
+    """Plot |score| and the paper's bound for q = k, both divided by the bound from the triangle inequality. Each of the
+    two named vectors has a panel."""
     places = torch.logspace(0, 5, 200).round().unique().long()
     fig, axes = figure(480, 290, columns=2)
     for ax, (title, vector) in zip(axes, vectors.items(), strict=True):
@@ -206,7 +206,7 @@ def islands(
     ours: Mapping[str, float],
     measured: str,
 ) -> None:
-    """Draws the admissible bases for each context length as bars, and the published smallest base and ours as
+    """Draw the admissible bases for each context length as bars, with the published smallest base and ours as
     triangles.
 
     ``runs``: for each length's label, the (first, last, count) of each run. ``measured``: where and when the runs were
@@ -250,7 +250,7 @@ def _band(
     alpha: float = 0.25,
     width: float = 2,
 ) -> None:
-    """Draws the trend of a curve: a line for the mean, and a band from the smallest to the largest value."""
+    """Draw the trend of a curve: a line for the mean, and a band from the smallest to the largest value."""
     middles, found = trend(curve, checks.integer("length", length, minimum=2))
     ax.fill_between(
         middles, found.least, found.greatest, color=colour, alpha=alpha, linewidth=0

@@ -22,7 +22,8 @@ from ropebook.rope import Positions
 
 
 class Figure(NamedTuple):
-    """The settings of one figure of the score: a query at a position, keys at 0 … length − 1, and q = k = (1, …, 1)."""
+    """The settings of one figure that shows the score of a query at one position with keys at 0 … length − 1, for q = k
+    = (1, …, 1)."""
 
     query_position: int
     length: int
@@ -49,7 +50,7 @@ def score_curve(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Tensor:
-    """The scores of one query with keys at 0 … length − 1: ⟨R_m q, R_n k⟩, shape (…, length), float64.
+    """Return the scores of one query with keys at 0 … length − 1: ⟨R_m q, R_n k⟩, shape (…, length), float64.
 
     ``q``, ``k``: (…, dim), floating point; every key is the same vector k. The scores are on q's device.
 
@@ -79,11 +80,12 @@ def random_scores(
     samples: int = 1000,
     seed: int = 0,
 ) -> Spread:
-    """The mean and standard deviation of the score over random q and k, at each distance: distances.shape, float64.
+    """Return the mean and standard deviation of the score over random q and k, at each distance: shape distances.shape,
+    float64.
 
     All entries of q and k are independent normal numbers with mean 0 and variance 1. The score then has mean 0 and
-    variance d at *every* distance, because rotating such a k does not change its distribution. So nothing decays, and
-    the map of scores has no diagonal. All distances use the same q and k.
+    variance d at *every* distance, because rotating such a k does not change its distribution. So these scores do not
+    decay, and a map of them shows no diagonal. All distances use the same q and k.
 
     >>> spread = random_scores([0, 10, 10000], dim=64, samples=4000)
     >>> ((spread.std / 64**0.5 - 1).abs() < 0.05).all().item()
@@ -114,8 +116,8 @@ class Estimate(NamedTuple):
 
 
 def diagonal_weight(q: Tensor, k: Tensor, base: float | None = 10000.0) -> Estimate:
-    """The weight that a position gives to itself, as a multiple of an even share. A value of 1 means that no diagonal
-    stands out.
+    """Return the mean weight that a position gives to itself, as a multiple of an even share, 1/seq. A value of 1 means
+    that the diagonal does not stand out.
 
     ``q``, ``k``: (trials, seq, dim), floating point, at least 2 trials. They are rotated by their positions 0 … seq −
     1, or not at all if ``base`` is None. The weights are the softmax of the scores divided by √dim, without a mask,

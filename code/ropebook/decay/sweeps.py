@@ -32,8 +32,7 @@ def sweep(
     dims: Iterable[int] = DIMS,
     device: Device = None,
 ) -> list[SweepRow]:
-    """Summarizes, for each dim and base, the score of q = k = (1, …, 1) over Δ < length, as a share of its value at Δ
-    = 0.
+    """Summarize the score of q = k = (1, …, 1) over Δ < length for each dim and base, as a share of its value at Δ = 0.
 
     ``below_half`` is the first distance at which this share is below 1/2, or None if it never is.
 
@@ -52,7 +51,7 @@ def sweep(
 
 
 def share(distances: Positions, dim: int, base: float = 10000.0) -> Tensor:
-    """S(Δ)/S(0) for q = k = (1, …, 1), which is K(Δ)/K(0): distances.shape, float64.
+    """Return S(Δ)/S(0) for q = k = (1, …, 1), which is K(Δ)/K(0): shape distances.shape, float64.
 
     >>> share([0, 46], dim=128)  # below a half for the first time
     tensor([1.0000, 0.4881], dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""The rotation, derived from what we ask of a score.
+"""The rotation, derived from our requirement for a score.
 
 Notation: position m of the query, n of the key, distance Δ = m − n, head dimension d (even), pair i = 0 … d/2 − 1,
 frequency θ_i = base^(−2i/d) in radians per position. R_m rotates pair i counter-clockwise by mθ_i:
@@ -16,7 +16,7 @@ The score of a query at m and a key at n is ⟨R_m q, R_n k⟩ = qᵀ R_{n−m} 
 
 The layout says which entries form pair i: "interleaved" (2i with 2i + 1, as in the paper) or "half" (i with i + d/2).
 All matrices and angles are float64. For tensors on mps, which has no float64, they are computed on the CPU. sympy and
-matplotlib are imported where they are used.
+matplotlib are imported only when they are needed.
 """
 
 from ropebook.derivation.algebra import (

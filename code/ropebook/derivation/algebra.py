@@ -19,7 +19,7 @@ class Polar(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """How we find the angle φ(m) by which position m rotates: the step (an equation with every m on its left and
+    """The derivation of the angle φ(m) by which position m rotates: the step (an equation with every m on its left and
     everything else on its right), the recurrence that follows from it, and the recurrence's solution."""
 
     step: sympy.Eq
@@ -28,7 +28,8 @@ class Phase(NamedTuple):
 
 
 def polar_form() -> Polar:
-    """Write f(q, m) = r(q, m)·e^{iΦ(q, m)}, and g in the same way. The logarithm then separates lengths from angles.
+    """Write f(q, m) = r(q, m)·e^{iΦ(q, m)}, and g in the same way. Taking the logarithm then separates lengths from
+    angles.
 
     The angles are equal up to whole turns. Su et al. (2021), section 3.4.1.
 
@@ -131,7 +132,8 @@ def phase(equation: sympy.Eq) -> Phase:
 
 
 def turned_vector(solution: sympy.Eq) -> sympy.Matrix:
-    """The matrix at the end of the derivation: the one that maps the column (x, y) to the parts of (x + iy)·e^{iφ(m)}.
+    """Return the matrix at the end of the derivation. It maps the column (x, y) to the real and imaginary parts of (x +
+    iy)·e^{iφ(m)}.
 
     >>> turned_vector(phase(polar_form().angles).solution)
     Matrix([
@@ -146,7 +148,8 @@ def turned_vector(solution: sympy.Eq) -> sympy.Matrix:
 
 
 def rotate_exactly(q: list, position: int, base: int = 10000) -> sympy.Matrix:
-    """Computes R_m q without rounding, for the worked example: a column of sines and cosines, interleaved layout.
+    """Compute R_m q without rounding, for the worked example. The result is a column of sines and cosines in the
+    interleaved layout.
 
     ``q``: an even number of whole numbers or sympy numbers. ``position`` and ``base``: whole numbers.
 
@@ -187,7 +190,7 @@ def _angle(*arguments: sympy.Expr, name: str = "Phi") -> sympy.Expr:
 
 
 def _symbols(names: str) -> tuple[sympy.Symbol, ...]:
-    """Symbols for the vectors q and k, and for the whole numbers m and n."""
+    """Return symbols for the vectors q and k, and for the whole numbers m and n."""
     import sympy
 
     return tuple(

@@ -1,4 +1,4 @@
-"""The drawing for the chapter's in-depth pages: one vector at successive positions, rotated and mirrored."""
+"""The drawing for the chapter's in-depth pages: one vector at successive positions, either rotated or mirrored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ropebook.derivation.matrices import rotation
 
 
 def draw_families(positions: int = 10, angle: float = 1.2) -> None:
-    """Show one vector at the positions 0 … positions − 1, under rotations and under the powers of a reflection.
+    """Draw one vector at the positions 0 … positions − 1, under rotations and under the powers of a reflection.
 
     ``positions``: at least 2. ``angle``: the reflection's angle in radians; its mirror is the line at angle/2.
     """

@@ -13,7 +13,7 @@ from ropebook.rope import Positions
 
 
 def reflection(angle: Positions) -> Tensor:
-    """The matrix F that mirrors the plane in the line at angle/2 radians: F = Fᵀ, F² = I, det F = −1. Shape
+    """Return the matrix F that mirrors the plane in the line at angle/2 radians: F = Fᵀ, F² = I, det F = −1. Shape
     angle.shape + (2, 2).
 
     >>> reflection(0.0)
@@ -26,8 +26,8 @@ def reflection(angle: Positions) -> Tensor:
 
 
 def breach(step: Tensor, reach: int) -> float:
-    """How far O_n = stepⁿ is from meeting the requirement: the largest entry of O_mᵀ O_n − O_{n−m} for |m|, |n| ≤
-    reach.
+    """Return how far O_n = stepⁿ is from meeting the requirement: the largest absolute entry of O_mᵀ O_n − O_{n−m} for
+    |m|, |n| ≤ reach.
 
     It is zero up to rounding for every orthogonal ``step``. ``step``: (dim, dim), invertible.
 
@@ -58,12 +58,13 @@ class NormalForm(NamedTuple):
 
 
 def normal_form(skew: Tensor) -> NormalForm:
-    """The planes that a skew-symmetric matrix Ω rotates, and the frequencies: basis (dim, dim), frequencies (dim/2,),
-    float64.
+    """Find the planes in which a skew-symmetric matrix Ω generates rotations, and their frequencies: basis (dim, dim),
+    frequencies (dim/2,), float64.
 
     Columns 2i and 2i + 1 of the basis span the plane of pair i. Ω maps the first to θ_i times the second, and the
-    second to −θ_i times the first. So exp(mΩ) = basis · R_m · basisᵀ with these frequencies. They are computed from
-    the eigenvectors of the Hermitian matrix iΩ (Horn and Johnson, "Matrix Analysis", 2nd edition, section 2.5).
+    second to −θ_i times the first. So exp(mΩ) = basis · R_m · basisᵀ with these frequencies. Basis and frequencies are
+    computed from the eigenvectors of the Hermitian matrix iΩ (Horn and Johnson, "Matrix Analysis", 2nd edition, section
+    2.5).
 
     ``skew``: Ω, (dim, dim), dim even, Ωᵀ = −Ω up to rounding.
 

@@ -10,9 +10,9 @@ from ropebook.rope import Positions
 
 
 def rotation(angle: Positions) -> Tensor:
-    """The counter-clockwise rotation by ``angle`` radians: shape angle.shape + (2, 2), float64.
+    """Return the counter-clockwise rotation by ``angle`` radians: shape angle.shape + (2, 2), float64.
 
-    ``angle``: a tensor, array, list or number; integers, float32 or float64, at most 2^31 in size.
+    ``angle``: a tensor, array, list or number; integers, float32 or float64, at most 2^31 in absolute value.
 
     >>> rotation(torch.pi / 2).round(decimals=12) + 0.0
     tensor([[ 0., -1.],
@@ -24,7 +24,7 @@ def rotation(angle: Positions) -> Tensor:
 
 
 def pairs(dim: int, layout: str = "interleaved") -> Tensor:
-    """The indices of the two entries that form each pair: row i is pair i. Shape (dim/2, 2), int64.
+    """Return the indices of the two entries that form each pair: row i is pair i. Shape (dim/2, 2), int64.
 
     >>> pairs(6).tolist(), pairs(6, "half").tolist()
     ([[0, 1], [2, 3], [4, 5]], [[0, 3], [1, 4], [2, 5]])
@@ -41,7 +41,7 @@ def rotation_matrix(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Tensor:
-    """R_m, which rotates pair i by mθ_i: shape positions.shape + (dim, dim), float64.
+    """Return the matrix R_m, which rotates pair i by mθ_i: shape positions.shape + (dim, dim), float64.
 
     The matrix has one 2 × 2 rotation per pair and zeros elsewhere (Su et al. 2021, section 3.2.2, equation 15).
     ``positions``: as in `ropebook.sinusoidal.angles`, so they may be negative or fractional.
@@ -60,7 +60,7 @@ def rotate(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Tensor:
-    """Computes R_m x for every vector x of length dim and its position m: shape (…, dim), in x's dtype and on its
+    """Compute R_m x for every vector x of length dim and its position m: shape (…, dim), in x's dtype and on its
     device.
 
     ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: any shape that broadcasts with
@@ -87,8 +87,8 @@ def score(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Tensor:
-    """The score ⟨R_m q, R_n k⟩, not divided by √dim, in float64. Its shape is that of q[..., 0], k[..., 0], m and n
-    broadcast together.
+    """Return the score ⟨R_m q, R_n k⟩ in float64, not divided by √dim. Its shape is that of q[..., 0], k[..., 0], m and
+    n broadcast together.
 
     ``q``, ``k``: (…, dim), floating point. ``m``, ``n``: positions that broadcast with q.shape[:-1] and k.shape[:-1].
 
@@ -111,9 +111,9 @@ def score(
 def generator(
     dim: int, base: float = 10000.0, layout: str = "interleaved"
 ) -> Tensor:
-    """The skew-symmetric matrix Ω with R_m = exp(mΩ): shape (dim, dim), float64.
+    """Return the skew-symmetric matrix Ω with R_m = exp(mΩ): shape (dim, dim), float64.
 
-    Its block for pair i is θ_i J, with J the quarter turn [[0, −1], [1, 0]].
+    Its block for pair i is θ_i J, where J is the quarter turn [[0, −1], [1, 0]].
 
     >>> generator(4)
     tensor([[ 0.0000, -1.0000,  0.0000,  0.0000],
@@ -128,7 +128,7 @@ def generator(
 
 
 def _on_the_diagonal(blocks: Tensor, layout: str) -> Tensor:
-    """The matrix with blocks[…, i, :, :] as the 2 × 2 block of pair i, and zeros elsewhere."""
+    """Return the matrix with blocks[…, i, :, :] as the 2 × 2 block of pair i, and zeros elsewhere."""
     dim = 2 * blocks.shape[-3]
     order = pairs(dim, layout)
     result = blocks.new_zeros(*blocks.shape[:-3], dim, dim)

@@ -1,20 +1,23 @@
-"""Diagnose a rotation: hand over a function that rotates q and k, and be told what it does and which mistakes it makes.
+"""Diagnose a function that rotates q and k: report what it does and which mistakes it makes.
 
-- `naming`: `diagnose`, from measurements to names.
-- `calling`: how the function is called.
-- `broken`: functions that raise, return no numbers, draw random ones, or write over what they are given.
-- `measures`, `kinds`, `blocks`, `untangling`: what it does, read off its matrices; what was written instead of a rotation.
-- `pairing`: which entries are pairs, and what happens to the others.
-- `guessing`, `formulas`: which mistakes together would do that, and the formula that it comes to.
+- `naming`: `diagnose` itself, which turns measurements into the names of mistakes.
+- `calling`: how to call the function.
+- `broken`: functions that raise, return NaN or infinity, return random results, or overwrite their inputs.
+- `measures`, `kinds`, `blocks`, `untangling`: what the function does, read off its matrices. If that is not a rotation,
+  what was written instead.
+- `pairing`: which entries form pairs, and what happens to the others.
+- `guessing`, `formulas`: which combination of mistakes explains the measurements, and the formula that it amounts to.
 - `rules`, `frequencies`, `scaling`, `bands`, `versus`: which mistake, base and scaling explain the frequencies, pair by
   pair.
-- `rounding`, `halves`: what is rounded to a half type on its way.
-- `places`, `warps`, `far`, `whereabouts`: which positions are read, near and far away, and at which tokens are rotated.
-- `repeated`, `differences`, `alone`, `beyond`: the same tokens in other calls, and what differs there.
-- `trials`: rows, heads and tokens against each other, and scores against the reference.
-- `witness`: at the end, calls of many shapes, vector by vector against the reference.
-- `names`: every name that a mistake can be given, and what it means.
-- `report`: what is handed back.
+- `rounding`, `halves`: which intermediate values are rounded to a half-precision type.
+- `places`, `warps`, `far`, `whereabouts`: which position each token is really rotated by, near the start and far away.
+- `bent`: maps that are not linear: vectors are normalized, clipped or rounded, or something is added to them.
+- `strides`: tables that are read with a wrong stride, or in the wrong order of rows and columns.
+- `repeated`, `differences`, `alone`, `beyond`: whether other calls rotate the same tokens differently, and how.
+- `trials`: comparisons between rows, heads and tokens, and of scores with the reference.
+- `witness`: the final trial, which makes calls of many shapes and compares every vector with the reference.
+- `names`: the names of all mistakes, and their meanings.
+- `report`: the report that `diagnose` returns.
 
 From a shell: ``python -m ropebook.diagnose module:function``.
 """

@@ -1,4 +1,7 @@
-"""``python -m ropebook.diagnose module:function``: the report, and 0 if it is sound, 1 if it is wrong, 2 if it can't be told."""
+"""Command line: ``python -m ropebook.diagnose module:function`` prints the report on a function.
+
+The exit status is 0 if the function is sound, 1 if it is wrong, and 2 if that can't be determined.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def imported(name: str) -> object:
-    """The object called "module:function"; what follows the colon may have dots.
+    """Import the object named "module:function". The part after the colon may contain dots.
 
     >>> imported("math:sqrt")(9)
     3.0

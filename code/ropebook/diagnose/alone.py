@@ -1,4 +1,4 @@
-"""How a token is rotated that comes alone, where that is not how it is rotated in a text."""
+"""Tokens that are rotated differently on their own than within a sequence."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from torch import Tensor
 
 from ropebook.diagnose import pairing
 from ropebook.diagnose.findings import Findings
-from ropebook.diagnose.measures import measured
+from ropebook.diagnose.measures import Turn, measured, within_half
+from ropebook.diagnose.starting import begin
 from ropebook.diagnose.versus import compared
+
+WARPED = "positions 0, 1, 2, … are rotated as if they were "
 
 
 def one_by_one(findings: Findings, count: int) -> dict[str, Tensor]:
-    """The matrices of positions 0, 1, 2, …, each asked for in a call of its own."""
+    """Measure the matrices of positions 0, 1, 2, …, each in a separate call."""
     each = [findings.at(torch.tensor([place])) for place in range(count)]
     return {role: torch.cat([one[role] for one in each]) for role in each[0]}
 
 
 def changed(findings: Findings) -> str:
-    """How frequencies differ in later calls from what was measured: a sentence to add, "" if they don't."""
+    """Describe how frequencies change in later calls, as a sentence to append. Returns "" if they stay the same."""
     for _ in range(3):
         try:
             again = findings.at(torch.arange(24))
@@ -36,7 +39,7 @@ def changed(findings: Findings) -> str:
 
 
 def unlike(findings: Findings, role: str) -> str | None:
-    """In which pairs and frequencies a token alone differs from one in a text, in words; None if in neither."""
+    """Describe how a token on its own is rotated differently than in a sequence. Returns None if it isn't."""
     turn = findings.turns.get(role)
     if turn is None or turn.kind != "rotation" or turn.theta is None:
         return None
@@ -44,16 +47,54 @@ def unlike(findings: Findings, role: str) -> str | None:
         other = measured(one_by_one(findings, 24)[role])
     except Exception:
         return None
+    return changed_to(other, turn)
+
+
+def changed_to(other: Turn, turn: Turn, where: str = "in a text") -> str | None:
+    """Describe how another map differs from ``turn``, which is measured as ``where`` says. None if it doesn't.
+
+    >>> from ropebook import rope
+    >>> from ropebook.diagnose.measures import turned
+    >>> angles = torch.arange(5.0)[:, None].double() * rope.inv_freq(4)
+    >>> one = turned(4, (0, 1), (2, 3), angles.cos(), angles.sin())
+    >>> other = turned(4, (0, 1), (2, 3), angles.cos(), -angles.sin())
+    >>> changed_to(other, one)
+    'it is rotated the other way round (backward: the sign of its angles is reversed)'
+    """
     if other.kind == "identity":
-        return "it is not rotated at all, and comes back unchanged"
+        return (
+            "it comes back as zeros"
+            if abs(other.factor) < 1e-6
+            else "it is not rotated at all, and comes back unchanged"
+        )
     if other.kind != "rotation":
         return None
     if (other.first, other.second) != (turn.first, turn.second):
         return (
-            f"it is paired in another layout: {pairing.pairs_said(other)}; in a text, "
+            f"it is paired in another layout: {pairing.pairs_said(other)}; {where}, "
             f"{pairing.pairs_said(turn)}"
         )
     if abs(other.factor / turn.factor - 1) > 1e-3:
-        return f"it comes back {other.factor / turn.factor:.4g} times as long as in a text"
+        return f"it comes back {other.factor / turn.factor:.4g} times as long as {where}"
+    close = 10 * max(other.tolerance, turn.tolerance)
+    if other.places != turn.places and turn.theta.any():
+        return (
+            f"{WARPED}{', '.join(map(str, other.places[:9]))}, …"
+            if other.places
+            else None
+        )
+    if (
+        within_half(other.theta + turn.theta).abs().max()
+        < close
+        < turn.theta.abs().max()
+    ):
+        return "it is rotated the other way round (backward: the sign of its angles is reversed)"
     said = compared(other.theta, turn.theta, 1e-3)
-    return f"its frequencies differ from those in a text: {said}" if said else None
+    if said:
+        return f"its frequencies differ from those {where}: {said}"
+    begun, began = begin(other), begin(turn)
+    if begun and began and begun[0] == began[0] and abs(begun[1] - began[1]) > 0.01:
+        return f"it is rotated by positions that are {begun[1] - began[1]:+.3g} off"
+    if within_half(other.phase - turn.phase).abs().max() > close:
+        return "it is turned by another angle that does not depend on the position"
+    return None

@@ -1,4 +1,4 @@
-"""Scaling by parts: which pairs a method keeps, slows down or blends, and which of these bands came out otherwise."""
+"""Scaling by parts: which pairs a method keeps, slows down or blends, and which of these bands are wrong."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from ropebook.diagnose.measures import within_half
 from ropebook.shapes import Float
 
 Theta = Float[torch.Tensor, " pairs"]
-# A share of what is kept that is off by less is the same.
+# The share of a frequency that is kept counts as right if its error is smaller than this.
 CLOSE = 2e-3
 
 
 def banded(theta: Theta, expected: Theta, base: float | None) -> str | None:
-    """What became of the fast, the middle and the slow pairs, in words; None if the weights' scaling has no such bands.
+    """Describe what was done to the fast, middle and slow pairs.
 
-    ``theta`` are the frequencies that were measured, ``expected`` those that the weights need.
+    ``theta`` holds the measured frequencies, ``expected`` those that the weights need. Returns None if the weights'
+    scaling has no such bands, or if all of them are right.
 
     >>> plain = rope.inv_freq(16, 10_000.0)
     >>> share = torch.tensor([1, 1, 0.7, 0.4, 0, 0, 0, 0]).double()
@@ -52,14 +53,14 @@ def banded(theta: Theta, expected: Theta, base: float | None) -> str | None:
 
 
 def _kept(theta: Theta, plain: Theta, times: float) -> Theta:
-    """The share of each frequency that is kept: 1 if it is plain, 0 if it is divided by ``times``."""
+    """Return the share of each frequency that is kept: 1 if it is unscaled, 0 if it is divided by ``times``."""
     return (theta / plain - 1 / times) / (1 - 1 / times)
 
 
 def _formed(
     theta: Theta, plain: Theta, right: Theta, times: float, middle: torch.Tensor
 ) -> str | None:
-    """The one wrong way in which all frequencies are blended, if there is one."""
+    """Describe the wrong way of blending that explains all frequencies. Returns None if no known way does."""
     share = right.clamp(0, 1)
     low = plain / times
 
@@ -121,7 +122,7 @@ def _band(
     where: torch.Tensor,
     times: float,
 ) -> str | None:
-    """What is said of one band; None if there is none."""
+    """Describe the pairs of one band. Returns None if the band is empty."""
     if not where.any():
         return None
     which = f"the {name} {numbered('pairs', where)}"

@@ -1,4 +1,4 @@
-"""Calls beyond the declared length, asked for last: whether they change what is done within it."""
+"""Calls beyond the declared length, made last: do they change how positions within it are rotated?"""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ropebook.diagnose.differences import different
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import asked, near_enough, vectors
 
-# How far beyond the length, as a multiple of it.
+# The position beyond the length, as a multiple of the length.
 FAR = 3
 TOKENS = 6
 
 
 def beyond(findings: Findings) -> None:
-    """Whether a position beyond the length changes how others are rotated: in its own call, or in calls after it.
+    """Check whether a position beyond the length changes how others are rotated, in the same call or in later ones.
 
-    What happens to that position itself is not judged, because no weights were trained for it.
+    The rotation at that position itself is not judged, because no weights were trained for it.
     """
     call, length = findings.call, findings.declared.length
     if length is None or not call.places or call.tables or not findings.honoured:
@@ -51,7 +51,7 @@ def _said(
     found: dict[str, Tensor],
     given: dict[str, Tensor],
 ) -> bool:
-    """Say that tokens within the length are rotated otherwise than before, if they are."""
+    """Record a mistake if tokens within the length are rotated differently than before. Returns whether they are."""
     seen = slice(0, TOKENS - 1)
     length = findings.declared.length
     for role, turned in found.items():
@@ -83,6 +83,6 @@ def _said(
 def _remembered(
     findings: Findings, before: dict[str, Tensor], given: dict[str, Tensor]
 ) -> bool:
-    """After a long call that is rotated otherwise: whether shorter calls get back what they had."""
+    """Check whether a long call that changed the frequencies also changes the shorter calls after it."""
     found = findings.call.apart(given, torch.arange(TOKENS) + 3)
     return _said(findings, "after a call", before, found, given)

@@ -1,4 +1,4 @@
-"""Pairs whose four numbers are not (cos −sin; sin cos): what was written instead, and the cosines and sines behind it."""
+"""Pairs whose matrix is not (cos −sin; sin cos): what was written instead, and the cosines and sines behind it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch import Tensor
 from ropebook.diagnose.measures import SINGLE, Angles, Matrices, Turn, turned
 from ropebook.rope import split_pairs
 
-# The numbers (a b; c e) of a pair's matrix, and what they would be if this mistake had been made: name, cosine, sine, and
-# numbers that are equal then.
+# A mistake that a pair's matrix (a b; c e) may show: its name, the cosine and the sine behind it, and the numbers that
+# are equal if it was made.
 Form = tuple[str, Angles, Angles, tuple[tuple[Tensor, Tensor], ...]]
 # A pair has to move by this much before its curve can be told from a line.
 MOVING = 0.05
@@ -22,7 +22,7 @@ MOVING = 0.05
 def mended(
     matrix: Matrices, turn: Turn, layout: str | None, width: int | None
 ) -> Turn | None:
-    """The rotation behind pairs that are mixed wrongly, with the flaw's name; None if nothing known explains them."""
+    """Find the rotation behind pairs that are mixed wrongly, and name the flaw. Returns None if no known flaw fits."""
     for first, second in _pairs(matrix, turn, layout, width):
         numbers = _numbers(matrix, first, second)
         for index, (name, cos, sin, equal) in enumerate(_forms(*numbers)):
@@ -42,7 +42,7 @@ def mended(
 
 
 def one_row(matrix: Matrices, turn: Turn) -> Turn | None:
-    """The rotation that one entry of each pair is right for, if the other one is made of something else."""
+    """Find the rotation that explains one entry of each pair, if the other entry is computed wrongly."""
     if not turn.first:
         return None
     a, b, c, e = _numbers(matrix, turn.first, turn.second)
@@ -59,7 +59,7 @@ def one_row(matrix: Matrices, turn: Turn) -> Turn | None:
 def _pairs(
     matrix: Matrices, turn: Turn, layout: str | None, width: int | None
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The pairs that were seen, or those of each layout where no two entries mix."""
+    """Yield the measured pairs, or the pairs of each layout if no two entries mix."""
     if turn.first:
         yield turn.first, turn.second
     elif turn.kind == "missing_sin":
@@ -85,7 +85,7 @@ def _numbers(
 
 
 def _forms(a: Angles, b: Angles, c: Angles, e: Angles) -> Iterator[Form]:
-    """A mistaken formula; a factor may be applied after it."""
+    """Yield the known wrong formulas. The function may apply a factor after any of them."""
     none = torch.zeros_like(a)
     f, g = torch.hypot(a, b).mean(), torch.hypot(c, e).mean()
     yield "overwritten", a, -b, ((c * f, -a * b), (e * f, a * f - b * b))
@@ -120,7 +120,7 @@ def _one_table(
     c: Angles,
     e: Angles,
 ) -> Turn | None:
-    """One table is missing: angles are read off the other one, at the first two positions."""
+    """Find the rotation if one table is missing, by reading angles off the other one at the first two positions."""
     if not (_close(a, e) and _close(b, -c)):
         return None
     still = [(x - x[:1]).abs().max() < SINGLE for x in (a, c)]
@@ -193,7 +193,7 @@ def _ellipse(
     c: Angles,
     e: Angles,
 ) -> Turn | None:
-    """Cosine and sine of one frequency that do not belong together: one is larger, or of another position."""
+    """Find the rotation if cosine and sine have the same frequency, but different amplitudes or positions."""
     if not (_close(a, e) and _close(b, -c)) or len(a) < 8:
         return None
     around = ((a[2:] + a[:-2]) * a[1:-1] + (c[2:] + c[:-2]) * c[1:-1]).sum(0)
@@ -213,7 +213,7 @@ def _ellipse(
         return None
     apart = torch.remainder(late - phase + math.pi, 2 * math.pi) - math.pi
     if (apart[fast].abs() > 0.75 * math.pi).all():
-        # the sine has a minus: it turns the other way
+        # the sine is negated: the pair rotates the other way
         theta, phase, apart = -theta, -phase, -(apart - math.pi * apart.sign())
     bigger, smaller = large[fast].median().item(), other[fast].median().item()
     if min(bigger, smaller) < 1e-3:

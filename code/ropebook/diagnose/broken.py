@@ -1,4 +1,4 @@
-"""Functions that raise, return what is no number, roll dice, or write into what they are given."""
+"""Functions that raise, return NaN or infinity, return random results, or overwrite their inputs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from ropebook.diagnose.differences import numbered
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import matrices
 
-# What is off by less is the same.
+# Numbers that differ by less count as equal.
 SAME = 1e-6
 
 
 def last_good(good: Callable[[int], bool], low: int, high: int) -> int:
-    """The last number from ``low`` to ``high`` that is good, if those after it are not; ``low`` is, and ``high`` is not.
+    """Find the last good number by bisection, given that ``low`` is good and ``high`` is not.
+
+    No number after the last good one may be good.
 
     >>> last_good(lambda n: n < 64, 0, 1000)
     63
@@ -32,13 +34,13 @@ def last_good(good: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def error_of(error: Exception) -> str:
-    """An error in one line: its type, and the first line of its text."""
+    """Format an error on one line: its type, and the first line of its message."""
     said = str(error).partition("\n")[0]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def raised(findings: Findings, error: Exception, what: str) -> None:
-    """Say that a call that a rotation has to answer raises, or gives back no vectors."""
+    """Record that a call that every rotation must answer raises an error, or returns no vectors."""
     cause = error.__cause__ if isinstance(error.__cause__, Returned) else error
     if isinstance(cause, Returned):
         findings.mistakes.setdefault(cause.named, f"{what}: {cause}")
@@ -47,7 +49,10 @@ def raised(findings: Findings, error: Exception, what: str) -> None:
 
 
 def answered(findings: Findings, near: int) -> int:
-    """How many tokens from position 0 on can be asked for at once, up to ``near``; says so where it is fewer. 0 if none."""
+    """Count the tokens, from position 0 on, that the function accepts in one call: ``near`` at most.
+
+    Returns 0 if it accepts none. A smaller number than ``near`` is recorded in the findings.
+    """
     call = findings.call
     rows, heads = call.rows_and_heads
 
@@ -89,7 +94,7 @@ def answered(findings: Findings, near: int) -> int:
 
 
 def not_finite(findings: Findings, positions: Tensor) -> str | None:
-    """Which of q and k come back as NaN or infinity, at which positions and in which entries; None if neither does."""
+    """Say at which positions and in which entries q or k comes back as NaN or infinity. None if neither does."""
     said = []
     for role, matrix in matrices(findings.call, positions, finite=False).items():
         bad = ~matrix.isfinite()
@@ -121,7 +126,7 @@ def not_finite(findings: Findings, positions: Tensor) -> str | None:
 
 
 def _why(findings: Findings, at: Tensor, entries: Tensor) -> str:
-    """What would make these entries no numbers: "" if nothing known would."""
+    """Explain why these entries are not finite. Returns "" if no known cause fits."""
     width = findings.declared.rotary_dim or len(entries)
     turning = entries[:width]
     layouts = (
@@ -148,9 +153,9 @@ def _why(findings: Findings, at: Tensor, entries: Tensor) -> str:
 def by_chance(
     findings: Findings, again: Callable[[], dict[str, Tensor]]
 ) -> str | None:
-    """Whether a call that gives another result each time draws random numbers: a sentence, None if it does not.
+    """Check whether a call returns different results because it draws random numbers.
 
-    ``again()`` calls once more.
+    ``again()`` repeats the call. Returns a sentence, or None if no random numbers are drawn.
     """
     with torch.random.fork_rng(devices=[]):
         seen = []
@@ -173,7 +178,7 @@ def by_chance(
 
 
 def untouched(findings: Findings) -> None:
-    """Whether vectors and positions that a function is given are still what they were afterwards."""
+    """Check that the function leaves its input vectors and positions unchanged."""
     call = findings.call
     rows, heads = call.rows_and_heads
     generator = torch.Generator().manual_seed(9)
@@ -189,7 +194,7 @@ def untouched(findings: Findings) -> None:
     written = []
 
     class Watched(type(call)):
-        """The same call, which keeps the positions that it sends."""
+        """The same call, but it records the positions that it passes."""
 
         def beside(self, role: str, positions: Tensor, batch: int) -> Tensor | int:
             found = super().beside(role, positions, batch)
@@ -201,7 +206,7 @@ def untouched(findings: Findings) -> None:
     try:
         found = watched.raw(sent, torch.arange(5) + 1, rows)
     except Exception:
-        # what raises is said where it is asked for
+        # errors are reported by other trials
         return
     for at, before in written:
         if at.shape != before.shape or not torch.equal(at, before):

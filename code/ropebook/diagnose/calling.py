@@ -1,4 +1,4 @@
-"""How a rotation is called: which of its arguments is what, and in which order its tensors have their axes."""
+"""How to call a rotation: the role of each argument, and the order of its tensors' axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ropebook import checks, rope
 
-# The roles that an argument can have, and the names that give each role away.
+# The roles that an argument can have, and the argument names that reveal each role.
 NAMES = {
     "q": "q query queries xq query_states query_layer q_embed",
     "k": "k key keys xk key_states key_layer k_embed",
@@ -36,7 +36,7 @@ SIZES = {"batch": 2, "heads": 3, "seq": 5}
 
 
 class Returned(ValueError):
-    """A rotation returned something that is no rotated vector; ``named`` is the mistake's name."""
+    """Raised if a rotation returns anything but rotated vectors. ``named`` is the mistake's name."""
 
     def __init__(self, named: str, message: str):
         super().__init__(message)
@@ -45,7 +45,10 @@ class Returned(ValueError):
 
 @dataclass(frozen=True)
 class Call:
-    """A rotation and how to call it. ``roles`` are the roles of its arguments; ``named`` arguments are passed by name."""
+    """A rotation and how to call it.
+
+    ``roles`` are the roles of its positional arguments; ``named`` lists (name, role) pairs of its keyword arguments.
+    """
 
     function: Callable
     roles: tuple[str, ...]
@@ -62,30 +65,31 @@ class Call:
     )
     head: int = 0  # the head that is measured
     exchanged: bool = False  # q comes back where k should, and k where q should
+    first: tuple[Tensor, ...] = ()  # what `probe` returned the first time
 
     @property
     def vectors(self) -> tuple[str, ...]:
-        """The roles of the tensors that it may turn, in the order of its arguments."""
+        """The roles of the tensors that may be rotated, in the order of the arguments."""
         return tuple(role for role in self.given if role in VECTORS)
 
     @property
     def given(self) -> tuple[str, ...]:
-        """All roles, those passed by name too."""
+        """The roles of all arguments, including those passed by name."""
         return (*self.roles, *(role for _, role in self.named))
 
     @property
     def places(self) -> bool:
-        """Whether any positions can be asked for."""
+        """Whether the caller can choose arbitrary positions."""
         return bool({"positions", "cos", "freqs"} & set(self.given))
 
     @property
     def tables(self) -> bool:
-        """Whether angles come from outside, so that the rotation has no frequencies of its own."""
+        """Whether the angles are passed in, so that the rotation has no frequencies of its own."""
         return bool({"cos", "freqs"} & set(self.given))
 
     @property
     def words(self) -> str:
-        """The call in words, as in "(q, k, positions), each batch heads seq dim"."""
+        """A description of the call, such as "(q, k, positions), vectors as (batch, heads, seq, dim)"."""
         names = [*self.roles, *(f"{name}=" for name, _ in self.named)]
         spread = (
             f", tables spread as {self.spread}"
@@ -95,7 +99,7 @@ class Call:
         return f"({', '.join(names)}), vectors as ({', '.join(self.order.split())}){spread}"
 
     def arranged(self, x: Tensor) -> Tensor:
-        """x (batch, seq, dim) in the order of the call, with equal heads where it has heads."""
+        """Arrange x (batch, seq, dim) in the axis order of the call, repeating it for each head."""
         at = {"batch": x.shape[0], "heads": SIZES["heads"], "seq": x.shape[1]}
         names = self.order.split()
         x = x.to(self.dtype)
@@ -112,7 +116,7 @@ class Call:
         return x.clone()
 
     def read(self, x: Tensor) -> Tensor:
-        """The inverse of `arranged`: (batch, seq, dim) in float64, of the head that is measured."""
+        """Undo `arranged`: return the measured head (batch, seq, dim), in float64."""
         names = self.order.split()
         x = x.detach().double()
         if "batch" not in names:
@@ -123,7 +127,7 @@ class Call:
 
     @property
     def rows_and_heads(self) -> tuple[int, int]:
-        """How many rows and heads a trial has: 1 where the order has no such axis."""
+        """The numbers of rows and heads in a trial. Each is 1 if the order has no such axis."""
         names = self.order.split()
         return tuple(
             SIZES[name] if name in names else 1 for name in ("batch", "heads")
@@ -132,9 +136,9 @@ class Call:
     def apart(
         self, given: dict[str, Tensor], positions: Tensor
     ) -> dict[str, Tensor]:
-        """What the function makes of tensors (batch, heads, seq, dim) whose rows and heads differ, in float64.
+        """Apply the function to tensors (batch, heads, seq, dim) whose rows and heads may differ. Returns float64.
 
-        ``positions``: (seq,), or (batch, seq) for rows that are at positions of their own.
+        ``positions`` has shape (seq,), or (batch, seq) if the rows have different positions.
         """
         whole = ("batch", "heads", "seq", "dim")
         names = self.order.split()
@@ -163,17 +167,20 @@ class Call:
         }
 
     def beside(self, role: str, positions: Tensor, batch: int) -> Tensor | int:
-        """The argument of this role that is no vector, for positions (seq,), or (batch, seq) if these are asked for."""
+        """Build the argument for a role other than a vector: positions, a table or an offset.
+
+        ``positions`` has shape (seq,) or (batch, seq).
+        """
         if role == "offset":
             return int(positions[0])
         if role == "positions" and positions.ndim == 2:
             return positions.clone()
         if role == "positions":
-            # a copy: what is asked next must not depend on what is written into it
+            # a copy: later calls must not depend on what the function writes into it
             return _placed(positions, self.axes, batch, 0).clone()
         axes = self.axes
         if "positions" in self.given:
-            # the table is looked up by positions
+            # the function uses positions to index the table
             axes, positions = "seq", torch.arange(int(positions.max()) + 1)
         angles = rope.angles(positions, self.dim, self.base)
         if self.spread in checks.LAYOUTS:
@@ -191,7 +198,7 @@ class Call:
     def raw(
         self, vectors: dict[str, Tensor], positions: Tensor, batch: int
     ) -> list:
-        """The tensors that it returns for vectors in its own order of axes, or an error that says what it returned."""
+        """Call the function with vectors in its own axis order. Raises `Returned` if the results don't match them."""
 
         def argument(role: str) -> object:
             if role in vectors:
@@ -208,10 +215,23 @@ class Call:
             found[q], found[k] = found[k], found[q]
         return found
 
+    def probe(self) -> tuple[Tensor, ...]:
+        """Call the function with the same random vector in every place, and return what comes back, in float64."""
+        sizes = [SIZES.get(name, self.dim) for name in self.order.split()]
+        generator = torch.Generator().manual_seed(0)
+        vector = torch.randn(self.dim, dtype=self.dtype, generator=generator)
+        vectors = {role: vector.expand(sizes).clone() for role in self.vectors}
+        found = self.raw(vectors, torch.arange(SIZES["seq"]), SIZES["batch"])
+        # a copy: the function may write into its result later
+        return tuple(x.detach().double().clone() for x in found)
+
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, positions: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """q′, k′, v′ (batch, seq, dim) in float64. A rotation of one tensor turns q and k, one after the other."""
+        """Return the rotated q′, k′ and v′ (batch, seq, dim) in float64.
+
+        A function of one tensor is called twice, first for q and then for k.
+        """
         alone = "batch" not in self.order and "heads" not in self.order
         if (alone or self.one_row) and len(q) > 1:
             rows = [
@@ -237,7 +257,7 @@ class Call:
 
 
 def _placed(table: Tensor, axes: str, batch: int, width: int) -> Tensor:
-    """A table (seq, …) with the axes around it, of which ``width`` come last and stay."""
+    """Give a table (seq, …) the named axes. Its own last axis is kept after them if ``width`` is 1."""
     shape = [
         {"1": 1, "seq": len(table), "batch": batch}[name] for name in axes.split()
     ]
@@ -249,7 +269,7 @@ def _placed(table: Tensor, axes: str, batch: int, width: int) -> Tensor:
 
 
 def _axes(sent: Tensor, came: Tensor) -> str:
-    """How the axes of another shape are related to those that were sent: "" if in no known way."""
+    """Describe how the shape of a returned tensor differs from the shape that was passed."""
     if sorted(sent.shape) == sorted(came.shape):
         return ": axes have changed places (transposed)"
     if came.ndim == sent.ndim - 1 and [n for n in sent.shape if n != 1] == [
@@ -269,7 +289,10 @@ def _axes(sent: Tensor, came: Tensor) -> str:
 
 
 def outputs(result: object, given: list[Tensor]) -> list[Tensor]:
-    """The tensors of a result, each of the shape of what went in, or ``ValueError``. (v may be kept back.)"""
+    """Return the tensors of a result, which may leave out v.
+
+    Raises `Returned` unless each has the shape of its input and contains real numbers.
+    """
     found = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(given) == 1 and len(found) > 1:
         said = (

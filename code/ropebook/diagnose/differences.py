@@ -1,19 +1,19 @@
-"""Where two results differ, and how: which rows, heads, tokens and entries, and what came back there."""
+"""Where two results differ (in which rows, heads, tokens and entries), and how."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
-# What is off by less is the same.
+# Numbers that differ by less count as equal.
 SAME = 1e-3
 
 
 def different(
     found: Tensor, right: Tensor, sent: Tensor, close: float
 ) -> str | None:
-    """What is said of ``found`` where it is off ``right`` by more than ``close``, each (rows, heads, tokens, entries).
+    """Describe where and how ``found`` differs from ``right`` by more than ``close``. Returns None if they agree.
 
-    ``sent`` is what went in. None if they agree.
+    ``sent`` is the function's input. All three have shape (rows, heads, tokens, entries).
 
     >>> import torch
     >>> x = torch.ones(2, 3, 1, 4)
@@ -51,7 +51,7 @@ def different(
 
 
 def further(said: str | None) -> str:
-    """What is said, as a sentence after another; "" if nothing is.
+    """Format a remark as a sentence to append to another. Returns "" if there is no remark.
 
     >>> further("pair 0 is right"), further(None)
     ('. Pair 0 is right', '')
@@ -60,7 +60,7 @@ def further(said: str | None) -> str:
 
 
 def _factor(came: Tensor, right: Tensor) -> float | None:
-    """The one factor by which vectors are too long or too short, if there is one."""
+    """Find the single factor by which all vectors are too long or too short. Returns None if there isn't one."""
     size = right.square().sum()
     if size < SAME:
         return None
@@ -70,7 +70,7 @@ def _factor(came: Tensor, right: Tensor) -> float | None:
 
 
 def numbered(name: str, where: Tensor) -> str:
-    """Which of some things these are: "head 1", "heads 0 and 2", "tokens 3 to 7".
+    """Name the items that a mask selects: "head 1", "heads 0 and 2", "tokens 3 to 7".
 
     >>> import torch
     >>> numbered("entries", torch.tensor([False, True, True, True]))

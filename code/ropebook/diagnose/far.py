@@ -1,4 +1,4 @@
-"""Positions far away, up to the length: where half types run out of digits, and tables end or begin again."""
+"""Far positions, up to the declared length, where half-precision types run out of digits and tables end or repeat."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ropebook.diagnose.rounding import rounded
 from ropebook.diagnose.warps import warp
 from ropebook.diagnose.whereabouts import frequencies_of
 
-# Looked at far away: where half types begin to miss positions, and where tables end.
+# The far positions to check: half-precision types begin to miss positions here, and tables end.
 FAR = (257, 1003, 2049, 4097, 8193)
-# No search for the position that a far one is turned like goes beyond this.
+# The largest position to consider when looking for the one that a far token is really rotated by.
 SEARCHED = 2**15
 
 
 def far(findings: Findings) -> None:
-    """Positions up to the length: half types, tables that end or begin again."""
+    """Check positions up to the length for half-precision types, and for tables that end or repeat."""
     length = findings.declared.length
     turns = findings.rotating
     if "not_linear" in findings.mistakes or any(
@@ -41,7 +41,7 @@ def far(findings: Findings) -> None:
     if not findings.honoured:
         places = [place for place in places if place <= 4096]
         if any(turn.flaws for turn in turns.values()):
-            # whole matrices of a long text are too much
+            # the full matrices of a long sequence would be too large
             return
     seen = []
     for place in places:
@@ -75,7 +75,7 @@ def far(findings: Findings) -> None:
 def _from_where(
     findings: Findings, seen: list, place: int, kind: type, said: str
 ) -> str:
-    """``said`` of the far position ``place``, with the last one up to which a call still gives numbers."""
+    """Extend the remark ``said`` about the far position ``place`` with the last position at which calls still work."""
     low = seen[-1][0] if seen else len(next(iter(findings.near.values()))) - 1
 
     def good(last: int) -> bool:
@@ -93,7 +93,10 @@ def _from_where(
 
 
 def _angles(findings: Findings, places: Tensor) -> dict[str, Tensor]:
-    """(cosine, sine) of every pair at two places, as (2, 2, pairs), for q and k."""
+    """Measure the cosine and sine of every pair of q and k at two positions.
+
+    Returns a tensor (2, 2, pairs) for each role. Its first axis is cosine and sine, its second the two positions.
+    """
     call = findings.call
     rows, heads = call.rows_and_heads
     at = places
@@ -132,12 +135,12 @@ def _angles(findings: Findings, places: Tensor) -> dict[str, Tensor]:
 def _expected(
     findings: Findings, role: str, places: Tensor, warped: bool = True
 ) -> Tensor:
-    """Angles at places, by frequencies that are exact."""
+    """Compute the angles at these positions from the exact frequencies, or from the role's own if it has others."""
     turn = findings.turns[role]
     theta = findings.theta
     own = theta.shape != turn.theta.shape
     if own or (turn.theta - theta).abs().max() > 10 * turn.tolerance:
-        # q and k have pairs or frequencies of their own
+        # this role has pairs or frequencies of its own
         theta = turn.theta
     if warped and turn.places:
         places = warp(turn.places).at(places)
@@ -147,26 +150,50 @@ def _expected(
 def _compared(
     findings: Findings, role: str, seen: list[tuple[int, Tensor]]
 ) -> bool:
-    """Say what is wrong with positions far away, if anything is."""
+    """Record what is wrong at far positions. Returns whether anything is."""
     turn = findings.turns[role]
     wrong = []
     for place, found in seen:
         angles = _expected(findings, role, torch.tensor([place - 1.0, place]))
         off = found - torch.stack((angles.cos(), angles.sin()))
-        # where one of the two tables is missing, the other one tells enough
+        # if one of the two tables is missing, the other one is enough
         off = off.abs().nan_to_num().max().item()
         if off > _allowed(findings, turn, place):
             wrong.append((place, found, off))
     if not wrong:
         return False
     name, said = _cause(findings, role, wrong)
+    if name in ("clamped", "wrapped", "other_far"):
+        said += _until(findings, role, wrong[0][0])
     findings.mistakes[name] = said
     return True
 
 
+def _until(findings: Findings, role: str, place: int) -> str:
+    """Say up to which position angles are right, given that they are wrong at ``place``, as a sentence to append."""
+    if not findings.honoured:
+        return ""
+    turn = findings.turns[role]
+
+    def good(last: int) -> bool:
+        at = torch.tensor([max(last - 1, 0), last])
+        angles = _expected(findings, role, at[1:].double())
+        off = _angles(findings, at)[role][:, 1:] - torch.stack(
+            (angles.cos(), angles.sin())
+        )
+        return bool(off.abs().nan_to_num().max() <= _allowed(findings, turn, last))
+
+    near = len(next(iter(findings.near.values()))) - 1
+    try:
+        last = last_good(good, near, place)
+    except (ValueError, NotFinite):
+        return ""
+    return f". Up to position {last:,} angles are right, and from {last + 1:,} on they are not"
+
+
 def _allowed(findings: Findings, turn: Turn, place: int) -> float:
-    """How far a cosine may be off at a position: in float32 angles keep seven digits."""
-    # where cosines are rounded, or frequencies are as exact as they were measured, that is less
+    """Return the allowed error of a cosine at a position. In float32, angles keep seven digits."""
+    # if cosines are rounded, or frequencies are only known as measured, angles keep fewer digits
     known = {"coarse_table", "uneven_angles"} & set(findings.mistakes)
     coarse = (
         known
@@ -181,10 +208,10 @@ def _allowed(findings: Findings, turn: Turn, place: int) -> float:
 
 
 def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
-    """The name of what happens far away: each wrong place is turned like another one, or like none."""
+    """Name and describe the mistake at far positions, by finding the positions by which tokens are really rotated."""
     place, _, off = wrong[0]
     last = min(int(1.02 * wrong[-1][0]) + 2, SEARCHED)
-    # numbers of 8 or 16 bits run over, and go on below 0
+    # integers of 8 or 16 bits overflow, and continue below 0
     searched = torch.arange(-min(last, 2**15), last, dtype=torch.float64)
     angles = _expected(findings, role, searched, warped=False)
     table = torch.stack((angles.cos(), angles.sin()))
@@ -202,7 +229,7 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
     for one, found, _ in wrong:
         near = (table - found[:, 1:]).abs().nan_to_num().amax((0, 2))
         if near.min() < close:
-            # of those that are alike, the one nearest to 0
+            # of equally good matches, take the one nearest to 0
             best = (near < near.min() + 1e-9).nonzero().flatten()
             like[one] = int(searched[best[searched[best].abs().argmin()]])
     rounded = _rounded(findings, role, wrong, like, close)
@@ -229,13 +256,36 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
                 f"position {place} is turned like {like[place]}: positions begin again, after {period:,} or a part of it"
             )
         return "other_far", f"position {place} is turned like {like[place]}"
+    between = _between(findings, role, wrong[0])
+    if between is not None:
+        return "other_far", between
     return "other_far", (
         f"at position {place} cosine and sine are off by up to {off:.2g}, and near the start they are right"
     )
 
 
+def _between(findings: Findings, role: str, wrong: tuple) -> str | None:
+    """Find the fractional position by which a far token is rotated, as interpolated positions are. None if there is none."""
+    place, found, _ = wrong
+    close = max(0.02, 3 * findings.turns[role].tolerance)
+    searched = torch.arange(0, 8 * min(place, 4096) + 1, dtype=torch.float64) / 8
+    angles = _expected(findings, role, searched, warped=False)
+    table = torch.stack((angles.cos(), angles.sin()))
+    like = []
+    for seen in found.unbind(1):
+        near = (table - seen[:, None]).abs().nan_to_num().amax((0, 2))
+        if near.min() > close:
+            return None
+        like.append(searched[near.argmin()].item())
+    step = like[1] - like[0]
+    return (
+        f"position {place} is turned like {like[1]:g}, and the one before like {like[0]:g}: there, from one position to the next "
+        f"angles advance by {step:g} positions instead of 1, as positions that are interpolated (squeezed, divided) do"
+    )
+
+
 def _growing(findings: Findings, role: str, wrong: list) -> tuple[str, str] | None:
-    """Whether angles are off by as much as their position is large, each pair by a rate of its own."""
+    """Check whether the error of each pair's angle grows in proportion to the position."""
     if findings.turns[role].flaws:
         return None
     rates = []
@@ -264,7 +314,7 @@ def _growing(findings: Findings, role: str, wrong: list) -> tuple[str, str] | No
 
 
 def _gone(findings: Findings, role: str, wrong: list) -> tuple[str, str] | None:
-    """Whether all that is wrong far away comes back as zeros, or shorter or longer, and from which position on."""
+    """Check whether the wrong far tokens come back as zeros or with another length, and from which position on."""
     sizes = [found[:, 1].square().sum(0).sqrt() for _, found, _ in wrong]
     if not all(size.isfinite().all() for size in sizes):
         return None
@@ -313,7 +363,7 @@ def _rounded(
     like: dict[int, int],
     close: float,
 ) -> tuple[str, str] | None:
-    """Whether positions or angles are rounded to a half type: whichever explains what is seen better."""
+    """Check whether positions or angles are rounded to a half-precision type. The better explanation wins."""
     place, _, off = wrong[0]
     at = torch.tensor([float(one) for one, *_ in wrong])
     found = torch.stack([found[:, 1] for _, found, _ in wrong], 1)
@@ -343,7 +393,7 @@ def _rounded(
 
 
 def _steps(findings: Findings, seen: list[tuple[int, dict[str, Tensor]]]) -> None:
-    """Where frequencies are not known exactly: how far a pair turns from one position to the next."""
+    """Check how far pairs rotate from one far position to the next, if frequencies aren't known exactly."""
     for place, one in seen:
         for role, found in one.items():
             turn: Turn = findings.turns[role]

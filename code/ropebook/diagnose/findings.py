@@ -1,4 +1,4 @@
-"""What the diagnosis of one rotation knows so far: what was declared, what was measured, and the sentences about both."""
+"""The state of one diagnosis: what was declared, what was measured, and the sentences about both."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ropebook import rope
 from ropebook.diagnose.calling import Call
 from ropebook.diagnose.measures import NotFinite, Turn, matrices
 
-# Positions 0 … 47 are looked at first.
+# Positions 0 to 47 are measured first.
 NEAR = 48
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What the weights need, as far as the reader said it."""
+    """The requirements of the weights, as far as the reader has declared them."""
 
     layout: str | None = None
     base: float | None = None
@@ -26,14 +26,14 @@ class Declared:
     attention_factor: float | None = None
 
     def frequencies(self, rotary_dim: int) -> Tensor | None:
-        """The frequencies that the weights need, if they are known."""
+        """Return the frequencies that the weights need, or None if they are unknown."""
         if self.inv_freq is not None or self.base is None:
             return self.inv_freq
         return rope.inv_freq(rotary_dim, self.base)
 
     @property
     def whole(self) -> bool:
-        """Whether all is declared that there is to plain RoPE, so that frequencies that are scaled are wrong."""
+        """Whether everything that defines plain RoPE is declared, so that any undeclared scaling is wrong."""
         return (
             self.layout is not None
             and self.length is not None
@@ -42,7 +42,7 @@ class Declared:
 
     @property
     def complete(self) -> bool:
-        """Whether scores can be compared with a reference."""
+        """Whether enough is declared to compare scores with a reference."""
         return self.layout is not None and (
             self.base is not None or self.inv_freq is not None
         )
@@ -50,7 +50,7 @@ class Declared:
 
 @dataclass
 class Findings:
-    """The measurements of one rotation, and the sentences that they lead to."""
+    """The measurements of one rotation, and the conclusions drawn from them, as sentences."""
 
     name: str
     call: Call
@@ -63,24 +63,24 @@ class Findings:
     layout: str | None = None
     base: float | None = None
     scaling: str | None = None
-    factor: float = 1.0  # by which the slowest pairs are slowed
-    # the exact frequencies, once they are recognised; far away a measured one would be too coarse
+    factor: float = 1.0  # the factor by which the slowest pairs are slowed
+    # the exact frequencies, once they are recognised; measured ones would be too coarse at far positions
     theta: Tensor | None = None
     honoured: bool = (
-        False  # whether it turns each token by the position that it is given
+        False  # whether each token is rotated by the position that is passed for it
     )
-    # whether tokens are rotated by the positions they are given only where each comes alone
+    # whether positions are honoured only for tokens that are passed one at a time
     one_by_one: bool = False
-    exact: bool = False  # whether these are known beyond what was measured
+    exact: bool = False  # whether theta is exact rather than measured
 
     @property
     def both(self) -> bool:
-        """Whether q and k are treated separately; a function of a single tensor rotates both alike."""
+        """Whether q and k are rotated separately. A function of a single tensor rotates both alike."""
         return self.call.vectors != ("x",)
 
     @property
     def rotating(self) -> dict[str, Turn]:
-        """The turns of q and k that are rotations."""
+        """The `Turn` of q and of k, if it is a rotation."""
         return {
             role: turn
             for role, turn in self.turns.items()
@@ -89,7 +89,7 @@ class Findings:
 
     @property
     def main(self) -> Turn:
-        """The turn that speaks for the rotation: that of q, or of k if q is none."""
+        """The `Turn` that represents the function: that of q, or that of k if q is not rotated."""
         return next(
             iter(self.rotating.values()),
             next(
@@ -99,7 +99,7 @@ class Findings:
         )
 
     def at(self, positions: Tensor) -> dict[str, Tensor]:
-        """The matrices of what is told apart, at these positions."""
+        """Measure the matrices at these positions, or q's alone if the function takes a single tensor."""
         try:
             found = matrices(self.call, positions)
         except NotFinite:
@@ -111,5 +111,5 @@ class Findings:
         return found if self.both else {"q": found["q"]}
 
     def names(self, roles: list[str]) -> str:
-        """Roles in words: "q and k", or "x" for a function of one tensor."""
+        """Name some roles: "q and k", or "x" for a function of one tensor."""
         return " and ".join(roles) if self.both else "x"

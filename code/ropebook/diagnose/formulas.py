@@ -1,4 +1,4 @@
-"""What is written instead of a rotation, as a formula: each number of a pair's matrix as a sum of products of cos φ and sin φ."""
+"""The formula behind a map that is not a rotation: each entry of a pair's matrix as a polynomial in cos φ and sin φ."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 from ropebook.diagnose.measures import SINGLE, Matrices
 
 TERMS = ("", "·cos φ", "·sin φ", "·cos² φ", "·cos φ·sin φ")
-# (a, b) should go to (a·cos φ − b·sin φ, a·sin φ + b·cos φ): the term of each number, and its sign.
+# (a, b) should go to (a·cos φ − b·sin φ, a·sin φ + b·cos φ): the index of each term, and its sign.
 RIGHT = ((1, 1.0), (2, -1.0), (2, 1.0), (1, 1.0))
 
 
@@ -18,7 +18,7 @@ def formula(
     second: tuple[int, ...],
     theta: Tensor,
 ) -> str | None:
-    """What happens to a pair (a, b), if the frequencies are ``theta`` (pairs,); None if no formula fits.
+    """Write the map of a pair (a, b) as a formula, given the frequencies ``theta`` (pairs,). Returns None if none fits.
 
     >>> m = torch.arange(12.0, dtype=torch.float64)
     >>> matrix = torch.zeros(12, 2, 2, dtype=torch.float64)
@@ -59,7 +59,7 @@ def formula(
 
 
 def _row(a: list[float], b: list[float]) -> str:
-    """One output as a sum: "a·cos φ − b·sin φ"."""
+    """Format one output as a sum, such as "a·cos φ − b·sin φ"."""
     said = ""
     for name, weights in (("a", a), ("b", b)):
         for weight, term in zip(weights, TERMS, strict=True):

@@ -1,4 +1,4 @@
-"""Which base and which scaling a list of measured frequencies has."""
+"""The base and the scaling behind a list of measured frequencies."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ropebook import rope
 from ropebook.shapes import Float
 
 IN_DEGREES = 180 / math.pi
-# What models have; tried where frequencies are too coarse to give the base away.
+# Bases of real models, to try if the frequencies are too coarse to reveal the base.
 _KNOWN = (10_000.0, 500_000.0, 1_000_000.0, 100_000.0, 5_000_000.0, 10_000_000.0)
 
 
 class Frequencies(NamedTuple):
-    """Measured frequencies against base^(−2i/d): the base, what else is done to them, and a sentence that says so."""
+    """How measured frequencies compare with base^(−2i/d): the kind of scaling, the base, and a sentence about both."""
 
-    kind: str  # plain, degrees, linear, by parts, uneven, half (of a half type) or one (a single pair)
+    kind: str  # plain, degrees, linear, by parts, uneven, half (half-precision type) or one (a single pair)
     base: float | None
     factor: float  # the largest θ expected / θ found
     said: str
-    slowed: bool = False  # whether no pair is faster than the base has it, nor less slowed than the one before
+    slowed: bool = False  # whether no pair is sped up, and none is slowed less than the pair before it
 
 
 def read(
@@ -31,7 +31,9 @@ def read(
     tolerance: float,
     base: float | None,
 ) -> Frequencies:
-    """The base and the scaling of ``theta``, sizes in radians per position. ``base``: the one expected, if any.
+    """Find the base and the scaling of ``theta``.
+
+    ``theta`` holds absolute values, in radians per position. ``base`` is the expected base, if any.
 
     >>> read(rope.inv_freq(8, 500.0), 8, 1e-4, None)[:3]
     ('plain', 500.0, 1.0)
@@ -71,7 +73,7 @@ def read(
         share = f"1/{slower:.4g} of" if slower > 1 else f"{1 / slower:.4g} times"
         said = f"every θ is {share} base^(−2i/{dim})"
         return Frequencies("linear", found, slower, said)
-    # as far as the first two pairs tell it; no base is larger than e^60
+    # estimated from the first two pairs; no base is larger than e^60
     steepness = (theta[0] / theta[1]).log().item() / step
     fast = base or _round(math.exp(min(max(steepness, 0.0), 60.0)), tolerance / 10)
     ratio = rope.inv_freq(dim, max(fast, 1.0))[: len(theta)] / theta
@@ -84,7 +86,7 @@ def _scaled(
     base: float,
     tolerance: float,
 ) -> Frequencies:
-    """What is said of pairs that are slowed by different factors."""
+    """Describe frequencies whose pairs are slowed by different factors."""
     last = ratio[-1].item()
     fast = int(((ratio - 1).abs() < 10 * tolerance).sum())
     slow = int(((ratio / last - 1).abs() < 10 * tolerance).sum())
@@ -95,10 +97,10 @@ def _scaled(
             f"too slowly, the {len(ratio) - fast - slow} between them in between"
         )
         return Frequencies("by parts", base, _round(last, tolerance / 10), said)
-    # no method of extension makes equal steps of frequencies
+    # no extension method spaces frequencies evenly
     steps = theta.diff()
     even = bool((steps - steps.mean()).abs().max() < 1e-4 * steps.abs().max())
-    # the nearest rule: one factor for all pairs, in the middle of what is found
+    # the nearest rule: one factor for all pairs, the geometric mean of the extremes
     factor = math.sqrt(ratio.min().item() * ratio.max().item())
     off = math.sqrt(ratio.max().item() / ratio.min().item()) - 1
     scaled = "" if abs(factor - 1) < 1e-3 else f", all divided by {factor:.3g}"
@@ -112,13 +114,13 @@ def _scaled(
 
 
 def _ramp(ratio: Float[torch.Tensor, " pairs"]) -> bool:
-    """Whether the share that is slowed rises from pair to pair as a straight line (YaRN) or along the frequency (Llama 3)."""
+    """Check whether the slowed share is linear in the pair index (YaRN) or in the frequency (Llama 3)."""
     share = (1 - 1 / ratio) / (1 - 1 / ratio[-1])
     between = (share > 1e-3) & (share < 1 - 1e-3)
     share = share[between]
     if len(share) < 3:
         return True
-    # along the frequency, what is kept falls by nearly one factor a pair
+    # if it is linear in the frequency, the kept share falls by nearly the same factor from pair to pair
     line = (share.diff().diff().abs() < 1e-3).all()
     kept = 1 - share
     curved = (kept.diff() < 0).all() and (share.diff().diff() < 1e-3).all()
@@ -128,9 +130,9 @@ def _ramp(ratio: Float[torch.Tensor, " pairs"]) -> bool:
 def _rounded(
     theta: Float[torch.Tensor, " pairs"], dim: int, base: float | None
 ) -> Frequencies | None:
-    """Whether these are the frequencies of a base, rounded to a half type."""
+    """Check whether these are the frequencies of a base, rounded to a half-precision type."""
     for half, name in ((torch.bfloat16, "bfloat16"), (torch.float16, "float16")):
-        # rounded to float32 on the way or not, both are seen
+        # this also finds frequencies that were rounded to float32 on the way
         if not torch.allclose(theta.to(half).double(), theta, rtol=1e-6, atol=0):
             continue
         for known in (base, *_KNOWN):
@@ -148,7 +150,7 @@ def _near(value: float, other: float, tolerance: float) -> bool:
 
 
 def _round(value: float, tolerance: float) -> float:
-    """The nearest number of few digits, where the measurement cannot tell it from ``value``."""
+    """Round ``value`` to as few digits as the measurement's tolerance allows."""
     for digits in range(1, 7):
         short = float(f"{value:.{digits}g}")
         if abs(short / value - 1) < max(tolerance, 1e-9):

@@ -1,7 +1,7 @@
-"""Pairs that no single mistake explains: what two or three of them together would do, tried one after the other.
+"""Pairs that no single mistake explains: try combinations of several mistakes, one after the other.
 
-A pair's four numbers come from frequencies, tables, a mixing and what follows it. Each has its known mistakes, and every
-combination of them is compared with what was measured at a few positions.
+A pair's matrix is computed in four stages: frequencies, tables, the mixing of the two entries, and anything done after
+it. Each stage has its known mistakes. Every combination of them is compared with the measurements at a few positions.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from torch import Tensor
 
 from ropebook.diagnose.measures import SINGLE, Matrices
 
-# Positions at which combinations are compared: one at which nothing turns, and some with different angles.
+# Positions at which combinations are compared: 0, where nothing is rotated, and some with different angles.
 TRIED = (0, 1, 2, 5, 11, 17, 23)
 
 
 class Guess(NamedTuple):
-    """The mistakes that together do what was measured, and the frequencies with which they do it."""
+    """A combination of mistakes that explains the measurements, and the frequencies that it uses."""
 
     names: tuple[str, ...]
     theta: Tensor
@@ -33,9 +33,9 @@ def guessed(
     second: tuple[int, ...],
     rules: list[tuple[tuple[str, ...], Tensor]],
 ) -> Guess | None:
-    """The fewest mistakes that explain the pairs of ``matrix``; None if no combination does.
+    """Find the smallest combination of mistakes that explains the pairs of ``matrix``. Returns None if none does.
 
-    ``rules`` are names and frequencies (pairs,) to try.
+    ``rules`` lists the frequencies (pairs,) to try, each with the names of the mistakes that it includes.
 
     >>> m = torch.arange(24.0, dtype=torch.float64)
     >>> matrix = torch.zeros(24, 2, 2, dtype=torch.float64)
@@ -76,7 +76,10 @@ def guessed(
 def _combined(
     angles: Tensor, theta: Tensor, some: Tensor
 ) -> Iterator[tuple[tuple[str, ...], Tensor]]:
-    """Names, and the numbers (4, rules, positions, some pairs) that tables, a mixing and what follows would give."""
+    """Yield every combination of table, mixing and later mistakes.
+
+    Each has its names, and the entries (4, rules, positions, some pairs) of the matrices that it would lead to.
+    """
     for (tables, c, s), after in itertools.product(
         _tables(angles, theta), ("", "added", "turned_twice")
     ):

@@ -1,4 +1,4 @@
-"""Vectors of a half type: whether their positions and angles are rounded to that type, too."""
+"""Vectors of a half-precision type: are their positions and angles rounded to that type as well?"""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import HALVES
 from ropebook.diagnose.repeated import asked, vectors
 
-# Tables and products that are rounded are off by less, for entries of 4; angles that are rounded by more.
+# For entries of 4, rounded tables and products cause smaller errors than this, and rounded angles larger ones.
 CLOSE = 0.2
 TOKENS = 6
 
 
 def precise(findings: Findings) -> None:
-    """Whether wide vectors lose digits, where unit vectors lose none: they are rounded on their way in or out."""
+    """Check whether vectors of many digits are rounded on their way in or out, which unit vectors don't reveal."""
     known = {"not_linear", "moved", "crossed", "other_rows", "other_heads"}
     if not findings.declared.whole or known & set(findings.mistakes):
         return
@@ -51,7 +51,7 @@ def _through(matrix: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 def halves(findings: Findings) -> None:
-    """Far positions with vectors of a half type, against the same with wider ones."""
+    """Compare half-precision vectors at far positions with the same vectors in a wider type."""
     call = findings.call
     known = {"half_positions", "half_angles", "not_linear", "stale", "other_far"}
     known |= {"not_finite", "zeros"}
@@ -60,13 +60,13 @@ def halves(findings: Findings) -> None:
     if known & set(findings.mistakes):
         return
     if any(turn.flaws for turn in findings.turns.values()):
-        # what is no rotation may grow without bound
+        # a map that is not a rotation may grow without bound
         return
     last = min(findings.declared.length or 2048, 4096)
     at = torch.arange(last - TOKENS, last)
     given = vectors(findings, TOKENS)
     for half in HALVES:
-        # what goes in is what such vectors can hold
+        # both calls get numbers that the half-precision type can represent
         sent = {role: x.to(half).double() for role, x in given.items()}
         right = asked(findings, "a far text", sent, at)
         if right is None:
@@ -74,7 +74,7 @@ def halves(findings: Findings) -> None:
         try:
             found = replace(call, dtype=half).apart(sent, at)
         except Exception:
-            # not every operation has half types
+            # not every operation supports half-precision types
             continue
         for role, turned in found.items():
             size = findings.turns[role].factor if role in findings.turns else 1.0

@@ -1,4 +1,4 @@
-"""What kind of map q, k and v go through: a rotation, none at all, or which thing is written instead of one."""
+"""The kind of map applied to q, k and v: a rotation, nothing at all, or something written instead of a rotation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ropebook.rope import split_pairs
 
 
 def kinds(findings: Findings) -> None:
-    """What the function does with queries, keys and values, where it is no rotation or not the same one for all."""
+    """Record what is wrong with the maps of q, k and v: they aren't rotations, or q and k are treated differently."""
     turns, found = findings.turns, findings.mistakes
     of = {role: turn.kind for role, turn in turns.items()}
     flaws = {role: turn.flaws or (turn.kind,) for role, turn in turns.items()}
@@ -60,7 +60,7 @@ def kinds(findings: Findings) -> None:
 
 
 def _not_kept(matrix: Tensor) -> str:
-    """Says so where lengths change, so that what is done is not a rotation."""
+    """Return a sentence saying that a map is not a rotation, if it changes lengths; otherwise return ""."""
     gram = matrix.mT @ matrix
     size = gram.diagonal(dim1=-2, dim2=-1).mean()
     off = (gram - size * torch.eye(gram.shape[-1])).abs().max() / size.clamp(
@@ -72,11 +72,11 @@ def _not_kept(matrix: Tensor) -> str:
 
 
 def guess(findings: Findings) -> None:
-    """Where pairs are mixed in a way that has no name: the mistakes that would do so together."""
+    """Explain pairs that are mixed in an unknown way by a combination of known mistakes."""
     declared, found = findings.declared, findings.mistakes
     later, guesses = {}, []
     for role, turn in findings.turns.items():
-        # where no two entries mix, pairs are those that should
+        # if no two entries mix, use the pairs that the declared layout would form
         bare = turn.kind == "missing_sin" and not turn.first
         if role == "v" or not (bare or turn.kind in ("unknown", "mixed_tables")):
             continue
@@ -111,7 +111,7 @@ def guess(findings: Findings) -> None:
 
 
 def _formula(findings: Findings, role: str) -> str | None:
-    """What is written instead of a rotation, by the frequencies that the weights need."""
+    """Find the formula written instead of a rotation, assuming the frequencies that the weights need."""
     turn = findings.turns[role]
     width = findings.declared.rotary_dim or turn.rotary_dim
     theta = findings.declared.frequencies(width)
@@ -154,6 +154,14 @@ def _turned_or_not(findings: Findings, q: str, k: str, v: str) -> None:
 
 def _alike(findings: Findings, q: Turn, k: Turn) -> None:
     found = findings.mistakes
+    pairs = [set(zip(turn.first, turn.second, strict=True)) for turn in (q, k)]
+    if pairs[0] != pairs[1] and (pairs[0] < pairs[1] or pairs[1] < pairs[0]):
+        less, more = ("q", "k") if pairs[0] < pairs[1] else ("k", "q")
+        found["still_pairs"] = (
+            f"{len(pairs[0] ^ pairs[1])} pairs of {less} stand still, and those of {more} rotate (in {less} their frequency is "
+            "0, or their angles are rounded to 0)"
+        )
+        return
     if q.first != k.first or q.second != k.second:
         found["two_layouts"] = (
             f"q is paired as {pairing.pairs_said(q)}, k as {pairing.pairs_said(k)}"
@@ -186,13 +194,13 @@ def _alike(findings: Findings, q: Turn, k: Turn) -> None:
 
 
 def _backward(q: Turn) -> str:
-    """Which of the two turns clockwise, by the slow pairs of q."""
+    """Say which of q and k rotates clockwise, judging by the slow pairs of q."""
     slow = q.theta[len(q.theta) // 2 :]
     return "q" if bool((slow < 0).double().mean() > 0.5) else "k"
 
 
 def _two_bases(findings: Findings, q: Turn, k: Turn) -> str:
-    """Which of the two has the frequencies that it should, and what the other one has."""
+    """Say which of q and k has the right frequencies, and how the other's differ."""
     off = (q.theta - k.theta).abs().max()
     said = f"the frequencies of q and k differ by up to {off:.2g}"
     declared = findings.declared
@@ -206,7 +214,7 @@ def _two_bases(findings: Findings, q: Turn, k: Turn) -> str:
     return f"{said}. " + "; ".join(f"{role}: {one}" for role, one in each.items())
 
 
-# Kinds of maps that are a mistake by themselves.
+# Kinds of map that are mistakes in themselves.
 _KINDS = {
     "missing_sin": "the sine is missing: beside {names} · cos nothing depends on the position",
     "missing_minus": "a minus is missing in the quarter turn of {names}: (a, b) goes to (b, a) and not to (−b, a), "
@@ -229,7 +237,7 @@ _KINDS = {
 
 
 def apart(matrix: Tensor, places: tuple[int, ...]) -> Tensor:
-    """The matrices that differ, where some positions are turned like others."""
+    """Return one matrix for each distinct position, if several are rotated as if they were the same one."""
     if not places or set(places) != set(range(max(places) + 1)):
         return matrix
     return matrix[[places.index(place) for place in range(max(places) + 1)]]

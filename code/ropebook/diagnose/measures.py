@@ -1,4 +1,4 @@
-"""What a rotation does, read off its matrices: which entries it pairs, by which angles it turns them, and from where."""
+"""Read a rotation off its matrices: which entries it pairs, by which angles it rotates them, and where it starts."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from torch import Tensor
 from ropebook.diagnose.calling import Call
 from ropebook.shapes import Float, Int
 
-# An entry of a matrix below this is none. It is far below rounding: the slowest pair of a large base hardly turns.
+# Matrix entries below this count as zero. It is far below rounding errors, because with a large base the slowest pair
+# hardly moves.
 NOTHING = 1e-14
-# How far a rotation in float32 may be off; in a half type it is off by more.
+# The error allowed in float32, and the larger one allowed in a half-precision type.
 SINGLE = 1e-4
 HALF = 2.0**-7
 HALVES = (torch.bfloat16, torch.float16)
 
 
 class NotFinite(ValueError):
-    """A rotation of finite vectors gave NaN or infinity."""
+    """Raised if a rotation of finite vectors returns NaN or infinity."""
 
 
 def within_half(angles: Tensor) -> Tensor:
-    """Angles less whole turns: −π to π.
+    """Reduce angles by whole turns, to the range −π to π.
 
     >>> within_half(torch.tensor([3.5])).item() < 0
     True
@@ -40,7 +41,7 @@ Angles = Float[Tensor, "seq pairs"]
 
 @dataclass(frozen=True)
 class Turn:
-    """What is done to one tensor: the kind of map, its pairs, and for each pair the angle at every position."""
+    """The map of one tensor: its kind, its pairs, and the frequency and phase of each pair."""
 
     # identity, rotation, missing_sin, missing_minus, mixed_tables, lengths, no_pairs or unknown
     kind: str
@@ -48,23 +49,23 @@ class Turn:
     first: tuple[int, ...] = ()
     second: tuple[int, ...] = ()
     theta: Float[Tensor, " pairs"] | None = None  # radians per position
-    phase: Float[Tensor, " pairs"] | None = None  # at position 0
-    uneven: float = 0.0  # how far the angles are from phase + mθ
-    factor: float = 1.0  # by which lengths change
-    table: torch.dtype | None = None  # the half type of its table
-    off: float = 0.0  # how far its matrices are from those of a rotation
-    order: tuple[int, ...] = ()  # rows to take, where entries come back elsewhere
-    flaws: tuple[str, ...] = ()  # kinds of map that were undone before it was read
-    trembles: bool = False  # lengths are a little uneven
-    note: str = ""  # what else is to be said of a flaw
-    # the positions by which 0, 1, 2, … are turned, counted from that of 0, if these are others
+    phase: Float[Tensor, " pairs"] | None = None  # radians, at position 0
+    uneven: float = 0.0  # the largest deviation of an angle from phase + mθ
+    factor: float = 1.0  # the factor by which lengths change
+    table: torch.dtype | None = None  # half-precision type of its tables
+    off: float = 0.0  # the largest deviation of its matrices from a rotation's
+    order: tuple[int, ...] = ()  # rows that undo a permutation of entries
+    flaws: tuple[str, ...] = ()  # flaws undone before it was read
+    trembles: bool = False  # whether lengths vary slightly
+    note: str = ""  # a remark on its flaws
+    # the positions by which tokens at 0, 1, 2, … are really rotated, relative to the first one; empty if they are right
     places: tuple[int, ...] = ()
-    # how its cosines and sines are read off its matrices, where there are flaws
+    # reads cosines and sines off the matrices of a map with flaws
     reader: Callable[[Matrices], tuple[Angles, Angles]] | None = None
 
     @property
     def layout(self) -> str | None:
-        """ "interleaved" or "half"; None where one pair is both, or where they are neither."""
+        """The layout: "interleaved" or "half". None if the pairs fit neither, or if a single pair fits both."""
         apart = {b - a for a, b in zip(self.first, self.second, strict=True)}
         if len(self.first) < 2 or len(apart) != 1:
             return None
@@ -75,13 +76,16 @@ class Turn:
 
     @property
     def rotary_dim(self) -> int:
-        """How wide the part is that turns, with pairs in it that stand still."""
+        """The width of the rotated part, including pairs inside it that stand still."""
         if self.layout == "half":
             return 2 * (self.second[0] - self.first[0])
         return 2 * len(self.first)
 
     def begins(self, width: int | None) -> int:
-        """The first entry of the part that turns, ``width`` wide if that is known: pairs at its edge may stand still."""
+        """Return the first entry of the rotated part.
+
+        ``width`` is the width of that part, if known. It is needed because pairs at the edge may stand still.
+        """
         if width and max(self.second) < width:
             return 0
         start = min(self.first)
@@ -91,16 +95,16 @@ class Turn:
 
     @property
     def tolerance(self) -> float:
-        """How exact the angles can be expected to be."""
+        """The error to expect in the angles, in radians."""
         return SINGLE if self.table is None else HALF
 
 
 def matrices(
     call: Call, positions: Int[Tensor, " seq"], finite: bool = True
 ) -> dict[str, Matrices]:
-    """The matrices of q, k and v at each position: what becomes of the columns of the unit matrix.
+    """Measure the matrices of q, k and v at each position, by passing the unit vectors through the function.
 
-    `NotFinite` if a number is NaN or infinity, unless ``finite`` is false.
+    Raises `NotFinite` if a number is NaN or infinite, unless ``finite`` is false.
     """
     dim = call.dim
     unit = torch.eye(dim, dtype=torch.float64)[:, None].expand(
@@ -120,7 +124,7 @@ def matrices(
 
 
 def measured(matrix: Matrices) -> Turn:
-    """What one tensor's matrices at positions 0, 1, 2, … do, in whatever order the entries come back."""
+    """Describe the map of one tensor by its matrices at positions 0, 1, 2, …, even if it permutes the entries."""
     turn = _in_place(matrix)
     if turn.kind not in ("no_pairs", "unknown"):
         return turn
@@ -130,7 +134,7 @@ def measured(matrix: Matrices) -> Turn:
     unit = torch.eye(turn.dim, dtype=torch.float64)
     changed = ((matrix - unit).abs().amax(0) > NOTHING).any(-1).nonzero().flatten()
     start, stop = changed[0].item(), changed[-1].item() + 1
-    # a last pair that stands still is not seen
+    # a last pair that stands still goes unnoticed
     stop += (stop - start) % 2
     order = torch.arange(start, stop)
     if stop <= turn.dim:
@@ -147,7 +151,7 @@ def measured(matrix: Matrices) -> Turn:
 
 
 def _permuted(matrix: Matrices) -> Turn | None:
-    """The rotation behind entries that come back in another order, as position 0 shows it, where nothing else is done."""
+    """Find the rotation behind permuted entries. Returns None if position 0 shows anything other than a permutation."""
     start = matrix[0]
     places = start.abs().argmax(0)
     size = start.abs().amax(0)
@@ -172,7 +176,7 @@ def turned(
     cos: Angles,
     sin: Angles,
 ) -> Turn | None:
-    """The rotation with these tables, or None if they are those of none."""
+    """Build the rotation with these tables. Returns None if they don't make one."""
     matrix = torch.eye(dim, dtype=torch.float64).repeat(len(cos), 1, 1)
     first, second = list(first), list(second)
     matrix[:, first, first] = matrix[:, second, second] = cos
@@ -182,7 +186,7 @@ def turned(
 
 
 def _in_place(matrix: Matrices) -> Turn:
-    """What the matrices do, if every entry comes back where it was."""
+    """Describe the map, given that every entry comes back in its own place."""
     dim = matrix.shape[-1]
     largest = matrix.abs().amax(0)
     coupled = (largest > NOTHING) & ~torch.eye(dim, dtype=torch.bool)
@@ -194,7 +198,7 @@ def _in_place(matrix: Matrices) -> Turn:
         if (diagonal - factor).abs().max() < SINGLE:
             return Turn("identity", dim, factor=factor)
         if (diagonal - diagonal[:1]).abs().max() < SINGLE:
-            # lengthened in part, and nothing moves
+            # some entries are scaled, but nothing depends on the position
             return Turn("identity", dim, factor=factor)
         return Turn("missing_sin", dim, off=_off(diagonal - 1))
     if partners.max() > 1:
@@ -205,13 +209,13 @@ def _in_place(matrix: Matrices) -> Turn:
 
 
 def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
-    """By the blocks (a b / c e) of its pairs."""
+    """Describe the map by the block (a b; c e) of each pair."""
     dim = matrix.shape[-1]
     a, b = matrix[:, first, first], matrix[:, first, second]
     c, e = matrix[:, second, first], matrix[:, second, second]
     table = _table(matrix)
     if table is None and not (a[0] - a[0, 0]).any() and a[0, 0]:
-        # at position 0 cosines are 1: what is seen there is a factor that comes after a table
+        # cosines are 1 at position 0, so any other number there is a factor applied after the tables
         table = _table(torch.stack((a, c)) / a[0, 0], 1e-7)
     at = {
         "dim": dim,
@@ -235,7 +239,7 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
         factor = lengths.mean().item()
         spread = _off(lengths - factor)
         if spread > close and _off(lengths - lengths[:1]) < SINGLE:
-            # each pair has a length of its own, at all positions
+            # each pair is scaled by its own factor, the same at all positions
             at["flaws"] = ("uneven_lengths",)
             a, c = a / lengths[:1] * factor, c / lengths[:1] * factor
             lengths, spread = torch.hypot(a, c), 0.0
@@ -252,7 +256,7 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
             elif spread > 0.05:
                 return Turn("mixed_tables", **at, off=spread)
             else:
-                # lengths that tremble: tables of a half type, and a factor or a second turn after them
+                # lengths vary slightly: half-precision tables, followed by a factor or a second rotation
                 at |= {"table": torch.bfloat16, "trembles": True}
         if uneven > max(10 * close, 1e-2):
             angles = torch.atan2(c, a)
@@ -276,7 +280,7 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
 
 
 def _table(numbers: Tensor, close: float = 0.0) -> torch.dtype | None:
-    """The half type that holds all of these numbers, if one does."""
+    """Return the half-precision type that can represent all of these numbers, or None."""
     for half in HALVES:
         if ((numbers.to(half).double() - numbers).abs() <= close).all():
             return half
@@ -286,7 +290,7 @@ def _table(numbers: Tensor, close: float = 0.0) -> torch.dtype | None:
 def _of_length(
     factor: float, first: list[int], second: list[int]
 ) -> Callable[[Matrices], tuple[Angles, Angles]]:
-    """How cosines and sines are read off where lengths change with the position."""
+    """Return a function that reads off cosines and sines if lengths change with the position."""
 
     def read(matrix: Matrices) -> tuple[Angles, Angles]:
         cos, sin = matrix[:, first, first], matrix[:, second, first]
@@ -297,25 +301,31 @@ def _of_length(
 
 
 def _rates(angles: Angles) -> tuple[Tensor, Tensor, float]:
-    """Slope, start and largest deviation of angles that are known up to whole turns, at positions 0, 1, 2, …"""
+    """Fit lines to angles at positions 0, 1, 2, …, which are known up to whole turns.
+
+    Returns their slopes, the angles at position 0 and the largest deviation from a line.
+    """
     steps = angles.diff(dim=0)
-    # no more than half a turn; added and taken away, a turn would cost the slow pairs their digits
+    # reduce to half a turn at most; adding and subtracting a whole turn would cost slow pairs their digits
     steps = steps - 2 * math.pi * (steps / (2 * math.pi)).round()
     wound = torch.cat((angles[:1], angles[:1] + steps.cumsum(0)))
     m = torch.arange(len(angles), dtype=torch.float64)
     centred = m - m.mean()
     slope = (centred[:, None] * wound).sum(0) / centred.square().sum()
-    # a line through what is seen first, where that is nothing: slow pairs then keep all their digits
+    # if the first angle is 0, fit a line through the origin, so that slow pairs keep all their digits
     through = (m[:, None] * wound).sum(0) / m.square().sum()
     slope = torch.where(angles[0] == 0, through, slope)
     return slope, angles[0], _off(wound - angles[0] - m[:, None] * slope)
 
 
 def _places(angles: Angles, close: float) -> Tensor | None:
-    """Whole positions by which 0, 1, 2, … are turned, counted from that of 0, if these explain the angles of slow pairs."""
+    """Find the integer positions by which tokens at 0, 1, 2, … are really rotated, relative to the first one.
+
+    Returns None if no integers explain the angles of the slow pairs.
+    """
     apart = within_half(angles - angles[:1])
     span = apart.amax(0) - apart.amin(0)
-    # pairs that complete no turn on the way, and move enough to be seen
+    # pairs that don't complete a turn here, but move enough to be measured
     slow = (apart.abs().amax(0) < 2.5) & (span > 0.02) & (span > 20 * close)
     if not slow.any():
         return None
@@ -336,7 +346,7 @@ def _places(angles: Angles, close: float) -> Tensor | None:
 
 
 def _by_places(angles: Angles, places: Tensor) -> tuple[Tensor, float]:
-    """Slope, and largest deviation, of angles along these positions."""
+    """Fit lines to angles at these positions. Returns their slopes and the largest deviation."""
     steps, far = within_half(angles.diff(dim=0)), places.diff()
     theta = steps[far.abs() == 1] * far[far.abs() == 1][:, None]
     theta = torch.atan2(theta.sin().mean(0), theta.cos().mean(0))

@@ -1,8 +1,8 @@
-"""Every name that a diagnosis can give a mistake, what it means, and which part of a rotation it is about."""
+"""The names of all mistakes that a diagnosis can report, their meanings, and the part of a rotation they concern."""
 
 from __future__ import annotations
 
-# By the part of a rotation that is wrong.
+# Grouped by the part of the rotation that is wrong.
 _NAMES = {
     "tensors": {
         "nothing_turns": "q and k come back as they went in, or are turned alike everywhere",
@@ -114,7 +114,7 @@ PARTS = tuple(_NAMES)
 
 
 def part(name: str) -> str:
-    """The part of a rotation that a name is about.
+    """Return the part of a rotation that a mistake concerns.
 
     >>> part("degrees")
     'frequencies'

@@ -1,4 +1,4 @@
-"""From measurements to names: each mistake as the gallery calls it (`ropebook.mistakes`), with what shows it."""
+"""From measurements to names: each mistake under its name in the gallery (`ropebook.mistakes`), with the evidence."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.diagnose import pairing, trials
 from ropebook.diagnose.alone import changed, one_by_one
+from ropebook.diagnose.bent import added
 from ropebook.diagnose.beyond import beyond
 from ropebook.diagnose.broken import (
     answered,
@@ -27,7 +28,8 @@ from ropebook.diagnose.measures import NotFinite, Turn, measured
 from ropebook.diagnose.places import positions
 from ropebook.diagnose.recognising import NotCalled, recognised
 from ropebook.diagnose.report import Report
-from ropebook.diagnose.turning import turning
+from ropebook.diagnose.strides import strides
+from ropebook.diagnose.turning import by_declared, turning
 from ropebook.diagnose.untangling import untangled
 from ropebook.diagnose.warps import alike, warp
 from ropebook.diagnose.witness import witness
@@ -46,21 +48,23 @@ def diagnose(
     call: str | None = None,
     order: str | None = None,
 ) -> Report:
-    """Tell what a function that rotates q and k does, and which mistakes it makes.
+    """Find out what a function that rotates q and k does, and which mistakes it makes.
 
-    What the weights were trained with is declared, as far as it is known: their ``layout`` and ``base``, the ``length`` of
-    texts, the ``rotary_dim`` first entries that turn, and if contexts were extended ``inv_freq`` and ``attention_factor``
-    (by which q and k are lengthened each). A rotation is wrong if it differs from all that fit what was declared. Once
-    layout, base and length are, frequencies that are scaled fit only if ``inv_freq`` says so.
+    Declare what you know about how the weights were trained: their ``layout`` and ``base``, the longest sequence's
+    ``length``, and ``rotary_dim``, the number of entries at the start of each head that are rotated. If the context was
+    extended, also declare ``inv_freq`` and ``attention_factor``, the factor by which q and k are each lengthened. A
+    function is wrong if it differs from every rotation that fits these declarations. Once layout, base and length are
+    declared, scaled frequencies are accepted only if they are declared as ``inv_freq``, and positions must be accepted
+    that go back within a call, as packed texts have them, or differ from row to row.
 
-    ``dim`` is the width of a head, by default the first of 64, 128, 32, … that the function takes. How it is called is
-    recognised, or told: ``call`` by the roles of its arguments, as "q, k, positions" or "x, cos, sin"
-    (`ropebook.diagnose.calling.ROLES`), and ``order`` by the axes of its tensors, as "batch seq heads dim"
-    (`ropebook.diagnose.calling.ORDERS`).
+    ``dim`` is the head width, by default the first of 64, 128, 32, … that the function accepts. How to call the
+    function is found out by trying, unless you specify it. ``call`` lists the roles of its arguments, as in
+    "q, k, positions" or "x, cos, sin" (`ropebook.diagnose.calling.ROLES`). ``order`` names the axes of its tensors, as
+    in "batch seq heads dim" (`ropebook.diagnose.calling.ORDERS`).
 
-    ``TypeError`` if ``function`` cannot be called at all, ``ValueError`` if no way to call it works and ``call`` and
-    ``order`` are not both told. Once it is called, nothing that it does is an error: that it raises, or returns NaN or
-    another shape, is a mistake with a name.
+    Raises ``TypeError`` if ``function`` is a class or not callable, and ``ValueError`` if no way of calling it works,
+    unless both ``call`` and ``order`` are given. Failures of the function itself don't raise: if it raises an error, or
+    returns NaN or another shape, the report lists that as a mistake.
 
     >>> from ropebook import mistakes
     >>> report = diagnose(mistakes.degrees)
@@ -93,7 +97,7 @@ def diagnose(
     except NotFinite as error:
         findings.mistakes.setdefault("not_finite", str(error))
     except Exception as error:
-        # what cannot be measured is acquitted by nobody
+        # a function that can't be measured can't be called sound
         findings.undetermined["not_asked"] = (
             f"a measurement could not be finished: {error_of(error)}"
         )
@@ -101,7 +105,7 @@ def diagnose(
 
 
 def _refused(name: str, error: Exception) -> Report:
-    """The report on a function that raises however it is called, or returns no vectors."""
+    """Report on a function that raises, or returns no vectors, however it is called."""
     if isinstance(error, Returned):
         return Report(name, {error.named: f"in every call that was tried, {error}"})
     said = f"every call that was tried, of {SIZES['seq']} tokens each, raises {error_of(error)}"
@@ -139,7 +143,7 @@ def _declared(
 
 
 def _report(findings: Findings) -> Report:
-    """All of it, in the order in which one would look."""
+    """Run all measurements and trials, in the order in which a person would look for mistakes."""
     call = findings.call
     if call.along == "heads":
         said = (
@@ -147,14 +151,14 @@ def _report(findings: Findings) -> Report:
             "were transposed): one vector in every place comes back alike along the sequence"
         )
         findings.mistakes["wrong_axis"] = said
-        # the rest is looked at with the two axes in each other's place
+        # everything else is measured with the two axes exchanged
         names = {"heads": "seq", "seq": "heads"}
         order = " ".join(names.get(name, name) for name in call.order.split())
         findings.call = replace(call, order=order, along="seq")
         try:
             findings.at(torch.arange(5))
         except ValueError:
-            # it looks at the shapes that it is given: then nothing more can be asked
+            # the function checks the shapes of its inputs, so nothing more can be measured
             findings.evidence["call"] = f"{call.words}, d = {call.dim}"
             return Report(findings.name, findings.mistakes, findings.evidence)
     elif call.along != "seq":
@@ -166,8 +170,15 @@ def _report(findings: Findings) -> Report:
     findings.evidence["call"] = f"{call.words}, d = {call.dim}"
     untouched(findings)
     trials.steady(findings)
+    trials.first_call(findings)
     if "random" in findings.mistakes:
-        # nothing that is measured would mean anything
+        # no measurement would mean anything
+        return _reported(findings)
+    if trials.overwritten(findings):
+        # measurements are kept as they come back
+        return _reported(findings)
+    if added(findings):
+        # every other measurement would be off by what is added
         return _reported(findings)
     trials.crossed(findings)
     trials.moved(findings)
@@ -189,6 +200,7 @@ def _report(findings: Findings) -> Report:
         pairing.rest(findings, role, turn)
     if findings.rotating:
         turning(findings)
+        strides(findings)
     if "stale" in findings.mistakes:
         findings.mistakes["stale"] += changed(findings)
     for turn in findings.turns.values():
@@ -196,7 +208,7 @@ def _report(findings: Findings) -> Report:
             found = warp(turn.places)
             findings.mistakes[found.name] = found.said
     if "each time" in findings.mistakes.get("stale", ""):
-        # nothing that is compared between calls would mean anything
+        # no comparison between calls would mean anything
         return _reported(findings)
     for trial in (
         trials.linear,
@@ -206,6 +218,7 @@ def _report(findings: Findings) -> Report:
         trials.reference,
         halves,
         witness,
+        trials.still_the_same,
         beyond,
     ):
         try:
@@ -213,7 +226,7 @@ def _report(findings: Findings) -> Report:
         except NotFinite as error:
             findings.mistakes.setdefault("not_finite", str(error))
         except Exception as error:
-            # a trial that cannot be finished acquits nobody
+            # a function can't be called sound if a trial can't be finished
             said = f"{trial.__name__}: {type(error).__name__}: {error}"
             findings.undetermined["not_asked"] = (
                 f"a trial could not be finished, {said}"
@@ -222,7 +235,7 @@ def _report(findings: Findings) -> Report:
 
 
 def _measured(findings: Findings, near: int) -> bool:
-    """Measure the first positions; False if they cannot be, and the report says why."""
+    """Measure the first positions. Returns False, and records the reason, if that fails."""
     text = torch.arange(near)
     try:
         findings.near = findings.at(text)
@@ -234,7 +247,7 @@ def _measured(findings: Findings, near: int) -> bool:
         if isinstance(error.__cause__, Returned):
             raised(findings, error, "unit vectors")
         else:
-            # it answers for other vectors
+            # the function accepts other vectors
             findings.undetermined["not_asked"] = (
                 f"unit vectors are refused: {error}"
             )
@@ -264,7 +277,7 @@ def _reported(findings: Findings) -> Report:
 
 
 def _unless_still(findings: Findings, near: int) -> None:
-    """Where all tokens of a text are rotated alike: measure each in a call of its own, if that makes a difference."""
+    """If all tokens of a sequence are rotated alike, measure each one in a separate call, should that be different."""
     if not findings.call.places:
         return
 
@@ -281,14 +294,14 @@ def _unless_still(findings: Findings, near: int) -> None:
     try:
         each = one_by_one(findings, near)
     except ValueError:
-        # it needs more tokens than one: then there is only the text
+        # the function needs more than one token, so only whole sequences can be measured
         return
     if not still(each[role]):
         findings.near, findings.one_by_one = each, True
 
 
 def _turn(findings: Findings, matrix: Tensor) -> Turn:
-    """What the matrices of one tensor do, by those that differ if positions are read as others."""
+    """Describe the map of one tensor. If several positions are rotated alike, only distinct matrices are used."""
     declared = findings.declared
 
     def read(some: Tensor) -> Turn:
@@ -297,7 +310,7 @@ def _turn(findings: Findings, matrix: Tensor) -> Turn:
 
     places = alike(matrix)
     if places is None:
-        return read(matrix)
+        return by_declared(matrix, read(matrix), declared)
     said = tuple(places.tolist())
     turn = read(apart(matrix, said))
     return turn if turn.places else replace(turn, places=said)

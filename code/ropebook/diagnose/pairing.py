@@ -1,4 +1,4 @@
-"""Which entries are pairs, which part of a head they fill, and what becomes of the entries that turn with no other."""
+"""Which entries form pairs, which part of a head they fill, and what happens to entries without a partner."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ropebook.diagnose.measures import Turn
 
 
 def rest(findings: Findings, role: str, turn: Turn) -> None:
-    """Whether entries that have no partner come back unchanged."""
+    """Check that entries without a partner come back unchanged."""
     width = findings.declared.rotary_dim or turn.rotary_dim
     start = turn.begins(findings.declared.rotary_dim)
     alone = torch.ones(turn.dim, dtype=torch.bool)
     alone[[*turn.first, *turn.second]] = False
     own = findings.near[role].diagonal(dim1=-2, dim2=-1)
     changed = (own - 1).abs().amax(0) > 1e-3
-    # pairs that stand still may be lengthened as the others are
+    # pairs that stand still may be lengthened like the others
     pair = torch.arange(turn.dim)
     inside = (pair >= start) & (pair < start + width)
     changed &= ~(inside & ((own - turn.factor).abs().amax(0) < 1e-3))
@@ -37,7 +37,7 @@ def rest(findings: Findings, role: str, turn: Turn) -> None:
 
 
 def pairs(findings: Findings, turn: Turn) -> None:
-    """Whether entries are paired as declared, in the part of a head that should rotate."""
+    """Check that entries are paired as declared, in the part of a head that should rotate."""
     declared, evidence, found = (
         findings.declared,
         findings.evidence,
@@ -84,7 +84,10 @@ def pairs(findings: Findings, turn: Turn) -> None:
 
 
 def _other_width(findings: Findings, turn: Turn) -> bool:
-    """Whether pairs are those of another width; neighbours that stand still are pairs all the same."""
+    """Check whether the rotated part has another width than declared.
+
+    A narrower part is accepted in the interleaved layout, where the missing pairs may simply stand still.
+    """
     width = findings.declared.rotary_dim
     return turn.rotary_dim > width or (
         turn.layout == "half" and turn.rotary_dim != width
@@ -92,7 +95,7 @@ def _other_width(findings: Findings, turn: Turn) -> bool:
 
 
 def _partners(findings: Findings, turn: Turn) -> str:
-    """With which entry the first one is paired where another width rotates, and with which it should be."""
+    """Say which entry the first one is paired with if another width rotates, and which one it should be paired with."""
     first, second, width = turn.first[0], turn.second[0], turn.rotary_dim
     share = "the whole head" if width == turn.dim else f"a part of {width}"
     if turn.layout != "half":
@@ -105,7 +108,7 @@ def _partners(findings: Findings, turn: Turn) -> str:
 
 
 def pairs_said(turn: Turn) -> str:
-    """The layout, and which entries make the first pairs, in words."""
+    """Describe the layout and the first pairs in words."""
     if len(turn.first) == 1:
         return "one pair alone: both layouts are the same"
     a, b = turn.first[0], turn.second[0]

@@ -1,13 +1,18 @@
-"""Where q and k are turned: which positions are read, in which rows, one token at a time, and in longer texts."""
+"""Which positions q and k are rotated by: in each row, one token at a time, and in longer sequences."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from ropebook.diagnose.alone import changed, changed_to
+from ropebook.diagnose.broken import last_good, raised
 from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.far import FAR, far
 from ropebook.diagnose.findings import Findings
+from ropebook.diagnose.measures import NotFinite, matrices, measured
 from ropebook.diagnose.repeated import (
     asked,
     far_calls,
@@ -16,14 +21,14 @@ from ropebook.diagnose.repeated import (
     vectors,
     where,
 )
-from ropebook.diagnose.whereabouts import by_row, together
+from ropebook.diagnose.whereabouts import by_head, by_row, together
 
-# What is off by less is the same.
+# Numbers that differ by less count as equal.
 _NEAR = 1e-3
 
 
 def positions(findings: Findings) -> None:
-    """Whether positions are honoured: with gaps, from a later start, in every row, one at a time, far away."""
+    """Check that positions are honoured: with gaps, from a later start, in every row, one at a time, and far away."""
     call, evidence = findings.call, findings.evidence
     near = len(next(iter(findings.near.values())))
     shift = near // 3
@@ -52,6 +57,7 @@ def positions(findings: Findings) -> None:
     findings.honoured = honoured
     _listed(findings)
     _row_by_row(findings)
+    _head_by_head(findings)
     if findings.one_by_one:
         return
     _rows(findings)
@@ -62,15 +68,18 @@ def positions(findings: Findings) -> None:
         before = len(findings.mistakes)
         far(findings)
         rounded = {"half_angles", "half_positions"} & set(findings.mistakes)
-        if len(findings.mistakes) == before and not rounded:
+        bent = "not_linear" in findings.mistakes
+        if len(findings.mistakes) == before and not (rounded or bent):
             far_calls(findings)
 
 
 def _listed(findings: Findings) -> None:
-    """Add to positions that are read as others by no known rule where the first of them are."""
+    """If positions are misread by no known rule, add to the report how the first few are rotated."""
     if "other_positions" not in findings.mistakes or not any(
         turn.places for turn in findings.rotating.values()
     ):
+        return
+    if "each other's" in findings.mistakes["other_positions"]:
         return
     text = torch.arange(12)
     given = vectors(findings, len(text))
@@ -86,7 +95,7 @@ def _listed(findings: Findings) -> None:
 
 
 def _row_by_row(findings: Findings) -> None:
-    """Add to rows that are not turned alike, though they have the same positions, where the others are."""
+    """If rows with equal positions are rotated differently, add to the report how the other rows are rotated."""
     if "other_rows" not in findings.mistakes:
         return
     text = torch.arange(8) + 3
@@ -96,8 +105,36 @@ def _row_by_row(findings: Findings) -> None:
     findings.mistakes["other_rows"] += further(said)
 
 
+def _head_by_head(findings: Findings) -> None:
+    """If heads are rotated differently, add to the report how each of the others is."""
+    call, mistakes = findings.call, findings.mistakes
+    if "other_heads" not in mistakes or ";" in mistakes["other_heads"]:
+        return
+    text = torch.arange(12)
+    given = vectors(findings, len(text), apart=False)
+    found = asked(findings, "heads that are alike", given, text)
+    said = found and by_head(findings, given, found, text)
+    if said:
+        mistakes["other_heads"] += further(said)
+        return
+    for head in range(call.rows_and_heads[1]):
+        if head == call.head:
+            continue
+        try:
+            seen = matrices(replace(call, head=head), torch.arange(24))
+        except Exception:
+            return
+        for role, turn in findings.rotating.items():
+            other = measured(seen[role])
+            said = changed_to(other, turn, f"in head {call.head}")
+            if said:
+                who = f" of {role}" if findings.both else ""
+                mistakes["other_heads"] += f". Head {head}{who}: {said}"
+                return
+
+
 def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
-    """Whether gaps and a later start are; if not, which of them are read."""
+    """Check that gaps and a later start are honoured. If not, record which positions are used instead."""
     mistakes = findings.mistakes
     apart, moved = findings.at(gaps), findings.at(late)
     shift = len(gaps)
@@ -168,7 +205,7 @@ def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
 def _from_the_end(
     findings: Findings, apart: dict[str, Tensor], moved: dict[str, Tensor]
 ) -> bool:
-    """Whether positions are counted backwards, from the last one of a text."""
+    """Check whether positions are counted backwards, from the last token of a sequence."""
     shift = len(next(iter(moved.values())))
     if _backwards(findings, apart, moved):
         return True
@@ -191,7 +228,7 @@ def _from_the_end(
 def _backwards(
     findings: Findings, apart: dict[str, Tensor], moved: dict[str, Tensor]
 ) -> bool:
-    """Whether the first token gets the position of the last, and so on."""
+    """Check whether positions are reversed: the first token gets the last one's position, and so on."""
     shift = len(next(iter(moved.values())))
     gaps, late = 3 * torch.arange(shift), torch.arange(shift) + shift
     for role in findings.rotating:
@@ -210,7 +247,7 @@ def _backwards(
 
 
 def _agree(findings: Findings, found: dict[str, Tensor], places: Tensor) -> bool:
-    """Whether matrices are those that were seen at ``places`` before."""
+    """Check that matrices equal those measured earlier at ``places``."""
     return all(
         (matrix - findings.near[role][places]).abs().max() < _NEAR
         for role, matrix in found.items()
@@ -218,7 +255,10 @@ def _agree(findings: Findings, found: dict[str, Tensor], places: Tensor) -> bool
 
 
 def _rows(findings: Findings) -> None:
-    """Rows that are at positions of their own, as left padding makes them: each as if all rows were there."""
+    """Check rows with different positions, which left padding produces.
+
+    Each row must be rotated as if all rows had its positions.
+    """
     call = findings.call
     rows = call.rows_and_heads[0]
     if rows < 2 or "positions" not in call.given or call.tables:
@@ -233,8 +273,14 @@ def _rows(findings: Findings) -> None:
         found = call.apart(given, torch.stack(places))
         each = [call.apart(given, at.expand(rows, -1)) for at in places]
         one = call.apart(given, places[1])
-    except Exception:
+    except Exception as error:
         findings.evidence["rows"] = "one row of positions serves all"
+        if findings.declared.whole:
+            raised(
+                findings,
+                error,
+                f"rows at positions of their own, of shape (batch, seq) = ({rows}, 5), as padding and packing need them",
+            )
         return
     for role, turned in found.items():
         close = near_enough(findings, role)
@@ -270,34 +316,114 @@ def _rows(findings: Findings) -> None:
 
 
 def _depends(findings: Findings, near: int) -> bool:
-    """Whether a token is turned otherwise in a longer text, or where a later token is in it."""
+    """Check whether a token is rotated differently in a longer sequence, or next to a token at a far position."""
     call = findings.call
     last = (findings.declared.length or FAR[-1]) - 1
-    apart = torch.tensor([1, 3, near - 2, near - 1, max(last, near)])
-    long = torch.arange(min(last + 1, 2048))
+    seen = torch.tensor([1, 3, near - 2, near - 1])
+    # if gaps are not honoured, only a sequence without gaps can be checked
+    gaps = findings.honoured and call.places
+    # ascending, because a function may remember the first call that goes far enough
+    steps = (128, 256, 512, 1024, 2048, 4096, 8192)
+    edges = [edge for step in (64, *steps) for edge in (step - 1, step)]
+    far = [edge for edge in edges if near <= edge < last] if gaps else []
+    far += [max(last, near)] if gaps else []
+    tried = [torch.cat((seen, torch.tensor([place]))) for place in far]
+    for number, places in enumerate([*tried, torch.arange(min(last + 1, 2048))]):
+        off = _off_beside(findings, places, near)
+        if off is None:
+            continue
+        role, much = off
+        mistakes = findings.mistakes
+        mistakes["depends_on_text"] = (
+            f"positions up to {near - 1} are turned otherwise in a text that goes on to {places[-1]}: {role} is off "
+            f"by up to {much:.2g}. Keys in a cache then fit no later query"
+        )
+        after = _off_beside(findings, torch.arange(near), near)
+        if number < len(tried):
+            before = int(tried[number - 1][-1]) if number else near - 1
+            mistakes["depends_on_text"] += _from_where(
+                findings, before, int(places[-1]), near, bisected=after is None
+            )
+        mistakes["depends_on_text"] += _in_such(findings, role, places)
+        if after is not None and "stale" not in mistakes:
+            mistakes["stale"] = (
+                f"after a call that goes on to position {places[-1]}, later calls with small positions are turned otherwise "
+                f"than before, too: {after[0]} is off by up to {after[1]:.2g}. The earlier call is remembered: its table, base "
+                f"or frequencies are kept and never set back{changed(findings)}"
+            )
+        return True
+    return False
+
+
+def _off_beside(
+    findings: Findings, places: Tensor, near: int
+) -> tuple[str, float] | None:
+    """Find a role whose tokens at positions near the start are rotated differently in this call, and by how much."""
+    call = findings.call
     generator = torch.Generator().manual_seed(4)
     rows, heads = call.rows_and_heads
     rows = 1 if call.one_row else rows
     vector = torch.randn(call.dim, dtype=torch.float64, generator=generator)
-    # where gaps are not read, only a text without any can be asked for
-    gaps = findings.honoured and call.places
-    for places in (apart, long) if gaps else (long,):
-        sent = {role: vector.expand(rows, heads, len(places), -1) for role in "qkv"}
-        try:
-            found = call.apart(sent, places)
-        except Exception:
-            continue
-        if not all(turned.isfinite().all() for turned in found.values()):
-            # said where far positions are looked at
-            continue
-        seen = places[places < near]
-        for role, turned in found.items():
-            right = findings.near[role][seen] @ vector
-            off = (turned[0, call.head, : len(seen)] - right).abs().max().item()
-            if off > (0.1 if findings.turns[role].table else 5 * _NEAR):
-                findings.mistakes["depends_on_text"] = (
-                    f"positions up to {near - 1} are turned otherwise in a text that goes on to {places[-1]}: {role} is off "
-                    f"by up to {off:.2g}. Keys in a cache then fit no later query"
-                )
-                return True
-    return False
+    sent = {role: vector.expand(rows, heads, len(places), -1) for role in "qkv"}
+    try:
+        found = call.apart(sent, places)
+    except Exception:
+        return None
+    if not all(turned.isfinite().all() for turned in found.values()):
+        # reported by the check of far positions
+        return None
+    seen = places[places < near]
+    for role, turned in found.items():
+        right = findings.near[role][seen] @ vector
+        off = (turned[0, call.head, : len(seen)] - right).abs().max().item()
+        if off > (0.1 if findings.turns[role].table else 5 * _NEAR):
+            return role, off
+    return None
+
+
+def _from_where(
+    findings: Findings, before: int, place: int, near: int, bisected: bool
+) -> str:
+    """Say from which largest position of a call on its other tokens are rotated differently, as a sentence."""
+
+    def good(last: int) -> bool:
+        at = torch.tensor([1, 3, near - 2, near - 1, last])
+        return _off_beside(findings, at, near) is None
+
+    if bisected:
+        before = last_good(good, before, place)
+        place = before + 1
+    if place == before + 1:
+        return (
+            f". All tokens of a call are concerned if it has a position of {place:,} or more; with positions up to {before:,} "
+            "alone they are right"
+        )
+    return (
+        f". All tokens of a call are concerned if it has a large position: up to {before:,} they are right, and with "
+        f"{place:,} not"
+    )
+
+
+def _in_such(findings: Findings, role: str, places: Tensor) -> str:
+    """Describe how tokens near the start are rotated in a call that goes on further, as a sentence."""
+    turn = findings.turns[role]
+    if turn.kind != "rotation" or turn.flaws:
+        return ""
+    text = torch.arange(24)
+    many = len(places) > 512
+    far = torch.arange(24, len(places)) if many else places[-1:]
+    if many and len(places) * findings.call.dim**2 > 2**23:
+        return ""
+    try:
+        found = findings.at(torch.cat((text, far)))[role][: len(text)]
+    except (ValueError, NotFinite):
+        return ""
+    said = changed_to(measured(found), turn, "in others")
+    if said is None:
+        return ""
+    if "frequencies" in said:
+        said += (
+            ". Frequencies change with the largest position of a call, as those of a dynamic base (NTK) or of short and long "
+            "factors do"
+        )
+    return f". In such a call, {said}"

@@ -1,7 +1,7 @@
-"""Find out how a rotation is called: by the names of its arguments, and by trying.
+"""Find out how to call a rotation, from the names of its arguments and by trying.
 
-The sizes of a trial are all different, so a wrong order seldom fits. And if one vector is put in every place, the
-output of a rotation changes along the axis of the sequence alone.
+The axes of the trial tensors all have different sizes, so a wrong order rarely fits. And if the input contains the same
+vector everywhere, the output of a rotation varies only along the sequence axis.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from ropebook import checks
 from ropebook.diagnose.calling import NAMES, ORDERS, ROLES, SIZES, VECTORS, Call
 
-# What is tried if names don't help.
+# Roles to try if the argument names don't help, by the number of arguments.
 _GUESSES = {
     1: ("x",),
     2: ("x positions", "q k", "x freqs"),
@@ -26,7 +27,7 @@ _GUESSES = {
 
 _DIMS = (64, 128, 32, 16, 8, 4, 256, 80, 96)
 
-# The axes of positions or tables beside their width, and how a table of d/2 angles is spread over d entries.
+# The axes of positions, the leading axes of tables, and the ways to spread a table of d/2 angles over d entries.
 _POSITIONS = ("seq", "1 seq", "batch seq")
 _TABLES = ("seq", "1 seq", "1 1 seq", "1 seq 1", "seq 1", "batch seq")
 _SPREADS = ("pairs", "half", "interleaved")
@@ -40,7 +41,10 @@ def recognised(
     dim: int | None = None,
     base: float = 10000.0,
 ) -> Call:
-    """The first way to call ``function`` that works. ``call``, ``order`` and ``dim`` are tried alone if they are given."""
+    """Return the first way of calling ``function`` that works.
+
+    If ``call``, ``order`` or ``dim`` is given, no alternatives to it are tried.
+    """
     called = getattr(function, "__qualname__", type(function).__name__)
     if not callable(function) or isinstance(function, type):
         what = (
@@ -69,7 +73,7 @@ def recognised(
 
 
 class NotCalled(ValueError):
-    """No way of calling a function worked; ``first`` is the error of the first one."""
+    """Raised if no way of calling a function works. ``first`` is the error of the first attempt."""
 
     def __init__(self, message: str, first: Exception):
         super().__init__(message)
@@ -77,7 +81,7 @@ class NotCalled(ValueError):
 
 
 def _refused(called: str, failed: dict[str, Exception]) -> NotCalled:
-    """The message if no way of calling worked: the first way of each kind of error."""
+    """Build the error to raise if no call works. It quotes up to three attempts whose errors differ."""
     said, seen = [], set()
     for words, error in failed.items():
         message = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
@@ -93,7 +97,7 @@ def _refused(called: str, failed: dict[str, Exception]) -> NotCalled:
 
 
 def _told(call: str) -> tuple[str, ...]:
-    """The roles of a call as the reader tells them: "q, k, positions"."""
+    """Parse the roles that the reader specifies, such as "q, k, positions"."""
     if not isinstance(call, str):
         raise TypeError(f"call must be a string of roles, got {call!r}")
     roles = tuple(call.replace(",", " ").split())
@@ -112,7 +116,7 @@ def _role(name: str) -> str | None:
 
 
 def _ways(function: Callable, called: str) -> Iterator[tuple[tuple, tuple]]:
-    """The roles that the arguments may have: those by place, and pairs (name, role) of those passed by name."""
+    """Yield possible roles of the arguments: roles of positional arguments, (name, role) pairs of keyword arguments."""
     of = function.forward if isinstance(function, torch.nn.Module) else function
     try:
         parameters = inspect.signature(of).parameters.values()
@@ -152,7 +156,7 @@ def _ways(function: Callable, called: str) -> Iterator[tuple[tuple, tuple]]:
         if more:
             yield tuple(known), (*more, *named)
         if len({"q", "k", "v"} & set(known)) == 1:
-            # one tensor alone, whatever it is called
+            # the only tensor, whatever its name
             known = ["x" if role in VECTORS else role for role in known]
         yield tuple(known), named
         return
@@ -173,7 +177,7 @@ def _ways(function: Callable, called: str) -> Iterator[tuple[tuple, tuple]]:
 
 
 def _alone(named: tuple) -> tuple:
-    """The arguments by name, where one vector among them is the x of a function of one tensor."""
+    """Return the keyword arguments. If only one of them is a vector, it gets the role x of a single tensor."""
     vectors = [role for _, role in named if role in ("q", "k", "v", "x")]
     if len(vectors) > 1:
         return named
@@ -183,12 +187,14 @@ def _alone(named: tuple) -> tuple:
 def _fitting(
     one: Call, orders: tuple[str, ...], failed: dict[str, Exception]
 ) -> Call | None:
-    """The first order and shape of tables in which the call works, rotates along the sequence and preserves lengths."""
+    """Find the first axis order and table shape that work. Those that preserve lengths are preferred."""
     fallback = None
     for order, (axes, spread) in itertools.product(orders, _beside(one)):
         tried = replace(one, order=order, axes=axes, spread=spread)
         try:
-            along, kept = _probe(tried)
+            first = tried.probe()
+            along, kept = _seen(tried, first)
+            tried = replace(tried, first=first)
         except Exception as error:
             failed.setdefault(f"{tried.words}, {_shapes(tried)}", error)
             continue
@@ -203,7 +209,7 @@ def _fitting(
 
 
 def _beside(one: Call) -> list[tuple[str, str]]:
-    """The shapes that the arguments next to the vectors may have."""
+    """List the shapes to try for the arguments other than vectors, as (axes, spread)."""
     if "cos" in one.given or "freqs" in one.given:
         spreads = _SPREADS if "cos" in one.given else ("complex", *_SPREADS)
         places = _POSITIONS if "positions" in one.given else _TABLES
@@ -217,15 +223,10 @@ def _shapes(tried: Call) -> str:
     return f"of shape ({', '.join(sizes)})"
 
 
-def _probe(tried: Call) -> tuple[str | None, bool]:
-    """One vector in every place: along which axis does the output change, and are lengths kept (up to a factor)?"""
+def _seen(tried: Call, found: tuple[Tensor, ...]) -> tuple[str | None, bool]:
+    """With one vector everywhere: along which axis does the output vary, and are lengths preserved (up to a factor)?"""
     names = tried.order.split()
-    sizes = [SIZES.get(name, tried.dim) for name in names]
-    generator = torch.Generator().manual_seed(0)
-    vector = torch.randn(tried.dim, dtype=tried.dtype, generator=generator)
-    vectors = {role: vector.expand(sizes).clone() for role in tried.vectors}
-    found = tried.raw(vectors, torch.arange(SIZES["seq"]), SIZES["batch"])
-    turned = torch.stack([x.detach().double() for x in found])
+    turned = torch.stack(found)
     changes = {
         name: (turned - turned.select(axis, 0).unsqueeze(axis)).abs().max().item()
         for axis, name in enumerate(names[:-1], start=1)

@@ -1,4 +1,4 @@
-"""The same token in other calls: alone, in short and long texts, out of order, in other batches, with fewer heads of k."""
+"""The same tokens in other calls: alone, in short and long sequences, reordered, in other batches, with other heads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG = 2048
 
 
 class Other(NamedTuple):
-    """Another call: the mistake's name if it differs, what is said of the call, and which tokens of the text it has."""
+    """Another call: the mistake to record if its result differs, a description, and the tokens that it passes."""
 
     name: str
     said: str
@@ -30,10 +30,10 @@ class Other(NamedTuple):
 
 
 def repeated(findings: Findings, honoured: bool) -> None:
-    """Whether the tokens of a text are turned as they are in the text when another call has them.
+    """Check that other calls rotate the tokens of a sequence just as a call with the whole sequence does.
 
-    Nothing needs to be known about the rotation: it is compared with itself. ``honoured``: positions are, so that any of
-    them can be asked for.
+    The rotation is compared only with itself, so nothing needs to be known about it. ``honoured`` says whether it
+    honours positions, so that other calls may ask for any of them.
     """
     call = findings.call
     near = len(next(iter(findings.near.values())))
@@ -41,7 +41,7 @@ def repeated(findings: Findings, honoured: bool) -> None:
     for other in _others(findings, near, honoured):
         if other.name in findings.mistakes:
             continue
-        # other batches are compared with a text that is no longer
+        # other batches are compared with a sequence of the same length
         seq = other.places.shape[-1] if other.rows or other.heads else near
         try:
             if seq not in known:
@@ -51,8 +51,10 @@ def repeated(findings: Findings, honoured: bool) -> None:
             return
         given, whole = known[seq]
         sent = {role: _chosen(x, other, role) for role, x in given.items()}
-        # other heads and positions that go back may be refused
-        must = not other.heads and other.name != "other_positions"
+        # a function may refuse other numbers of heads and, unless all is declared, positions that decrease
+        must = not other.heads and (
+            findings.declared.whole or other.name != "other_positions"
+        )
         found = asked(findings, other.said, sent, other.places, must=must)
         if found is None:
             continue
@@ -75,7 +77,7 @@ def where(
     sent: dict[str, Tensor],
     came: Tensor,
 ) -> str:
-    """At which positions the tokens of a call are rotated instead: a sentence to add, "" if that is not known."""
+    """Say by which positions the tokens of a call are really rotated, as a sentence to append, or "" if unknown."""
     said = None
     if places.shape == (1,):
         place = int(places)
@@ -90,7 +92,7 @@ def where(
 
 
 def vectors(findings: Findings, seq: int, apart: bool = True) -> dict[str, Tensor]:
-    """Random q, k, v (rows, heads, seq, dim), different in each row and head unless ``apart`` is false."""
+    """Draw random q, k, v (rows, heads, seq, dim), different in each row and head unless ``apart`` is false."""
     rows, heads = findings.call.rows_and_heads
     generator = torch.Generator().manual_seed(6)
     shape = (rows, heads) if apart else (1, 1)
@@ -114,8 +116,11 @@ def asked(
     why: bool = False,
     must: bool = False,
 ) -> dict[str, Tensor] | None:
-    """What comes back, or None if the function raises; then the report says what could not be asked, and with ``why``
-    also the error's text. A call that ``must`` be answered is a mistake if it raises."""
+    """Call the function and return its results, or None if it raises.
+
+    An error is a mistake if the call ``must`` work. Otherwise the evidence notes that ``what`` could not be tested,
+    with the error's message if ``why`` is true.
+    """
     try:
         return findings.call.apart(given, positions)
     except Exception as error:
@@ -130,6 +135,9 @@ def asked(
 
 def _call_of(positions: Tensor) -> str:
     seq = positions.shape[-1]
+    if bool((positions.diff(dim=-1) < 0).any()):
+        places = ", ".join(str(one) for one in positions.flatten()[:9].tolist())
+        return f"positions that go back, as in packed texts ({places})"
     if seq == 1:
         return (
             f"a token that comes alone, at position {int(positions.flatten()[0]):,}"
@@ -138,13 +146,13 @@ def _call_of(positions: Tensor) -> str:
 
 
 def near_enough(findings: Findings, role: str) -> float:
-    """How far vectors of random entries may be off: in a half type by 0.02 for entries of 4."""
+    """Return the allowed error of random vectors. In a half-precision type, entries of 4 are already off by 0.02."""
     turn = findings.turns.get(role)
     return 0.1 if turn is None or turn.table is not None else 5 * SAME
 
 
 def _chosen(x: Tensor, other: Other, role: str) -> Tensor:
-    """The tokens of x (rows, heads, seq, dim) that the other call has."""
+    """Select the tokens of x (rows, heads, seq, dim) that the other call passes."""
     x = x[: other.rows] if other.rows else x
     x = x[:, : other.heads] if other.heads and role != "q" else x
     if other.places.ndim == 1:
@@ -184,11 +192,11 @@ def _others(findings: Findings, near: int, honoured: bool) -> Iterator[Other]:
     yield Other("stale", "the same call gives another result later", text)
 
 
-# --- Far away, against the rotation that was measured near the start ---
+# --- Far positions, compared with the rotation measured near the start ---
 
 
 def far_calls(findings: Findings) -> None:
-    """A long text, a far token alone, and rows far from each other: as the angles near the start have it."""
+    """Check a long sequence, a far token alone, and rows at distant positions against the angles near the start."""
     call, length = findings.call, findings.declared.length or LONG
     last = min(length, LONG) - 1
     near = len(next(iter(findings.near.values())))
@@ -242,7 +250,7 @@ def far_calls(findings: Findings) -> None:
 
 
 def _looked(findings: Findings) -> tuple[slice, slice]:
-    """The rows and heads that are not known to be turned otherwise."""
+    """Select the rows and heads that aren't already known to be rotated differently."""
     rows, heads = (slice(None),) * 2
     if "other_rows" in findings.mistakes or findings.call.one_row:
         rows = slice(0, 1)
@@ -252,7 +260,7 @@ def _looked(findings: Findings) -> tuple[slice, slice]:
 
 
 def modelled(findings: Findings, turn: Turn, x: Tensor, places: Tensor) -> Tensor:
-    """x as the angles near the start would turn it at these places."""
+    """Rotate x to these positions, using the frequencies measured near the start."""
     at = places.double()
     if turn.places:
         at = warp(turn.places).at(at)

@@ -1,4 +1,4 @@
-"""What was found: the verdict, the mistakes by name, and what was measured, each in a sentence."""
+"""The report: the verdict, the mistakes by name, and the measurements, each in a sentence."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Report:
-    """The diagnosis of one rotation. Printed, it is a page of plain text.
+    """The diagnosis of one rotation, which prints as a page of plain text.
 
-    ``mistakes``, ``undetermined`` and ``evidence`` are sentences by name: what is wrong, what can only be judged once
-    more is declared, and what was measured.
+    Three mappings contain sentences by name: ``mistakes`` says what is wrong, ``undetermined`` what can be judged only
+    once more is declared, and ``evidence`` what was measured.
     """
 
     name: str
@@ -29,18 +29,18 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """ "wrong", "undetermined" or "sound": the first of them that applies."""
+        """The first of "wrong", "undetermined" and "sound" that applies."""
         if self.mistakes:
             return "wrong"
         return "undetermined" if self.undetermined else "sound"
 
     @property
     def sound(self) -> bool:
-        """Whether no mistake was found, and nothing is left to declare."""
+        """Whether no mistake was found and nothing is undetermined."""
         return self.verdict == "sound"
 
     def __str__(self) -> str:
-        """The verdict, then what was measured."""
+        """Format the verdict, followed by the mistakes and the measurements."""
         said = {
             "sound": "sound",
             "undetermined": f"undetermined ({', '.join(self.undetermined)})",

@@ -1,4 +1,4 @@
-"""Positions, frequencies and angles that are rounded to a half type on their way to a cosine: which of them are."""
+"""Which of positions, frequencies and angles are rounded to a half-precision type before cosines are taken."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from ropebook.diagnose.measures import HALVES
 def rounded(
     found: Tensor, at: Tensor, theta: Tensor, phase: Tensor, close: float
 ) -> tuple[str, str] | None:
-    """The name and a sentence if rounding explains cosines and sines ``found``, (2, tokens, pairs), at positions ``at``.
+    """Explain the cosines and sines ``found`` (2, tokens, pairs) at positions ``at`` by rounding.
 
-    ``theta`` are the exact frequencies. None if nothing is rounded, or no rounding explains what was found.
+    ``theta`` holds the exact frequencies. Returns the name of the mistake and a sentence, or None if nothing is rounded
+    or no rounding fits.
 
     >>> at, theta = torch.arange(300.0, 310.0).double(), torch.tensor([1.0, 0.1]).double()
     >>> angles = at.bfloat16().double()[:, None] * theta
@@ -33,7 +34,7 @@ def rounded(
     least = min(off for off, _, _ in tried)
     if least > min(close, exact / 2):
         return None
-    # of those that explain it as well, the one with the fewest roundings
+    # of the explanations that fit about as well, take the one with the fewest roundings
     good = [one for one in tried if one[0] <= max(2 * least, close / 20)]
     _, which, kind = min(good, key=lambda one: (len(one[1]), one[0]))
     name = f"half_{which[-1]}"
@@ -43,7 +44,9 @@ def rounded(
 
 
 def coarse(found: Tensor, at: Tensor, theta: Tensor) -> tuple[str, str] | None:
-    """The name and a sentence if cosines and sines ``found`` are off the right ones a little, and nowhere more than near 0.
+    """Check whether the cosines and sines ``found`` have small errors, about as large near position 0 as elsewhere.
+
+    Returns the name of the mistake and a sentence, or None.
 
     >>> at, theta = torch.arange(48.0).double(), torch.tensor([1.0, 0.1]).double()
     >>> angles = at[:, None] * theta
@@ -76,7 +79,7 @@ def _choices() -> list[tuple[str, ...]]:
 def angles(
     at: Tensor, theta: Tensor, kind: torch.dtype, which: tuple[str, ...]
 ) -> Tensor:
-    """Position times frequency, with some of them rounded to ``kind``: in float64, (tokens, pairs)."""
+    """Multiply positions by frequencies, rounding whatever ``which`` names to ``kind``: (tokens, pairs), in float64."""
     if "positions" in which:
         at = at.to(kind).double()
     if "frequencies" in which:

@@ -1,4 +1,4 @@
-"""The rules by which frequencies are made, right and wrong ones, and which of them explains those that were measured."""
+"""Right and wrong rules for computing frequencies, and which of them explains the measured ones."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ropebook.shapes import Float
 Theta = Float[torch.Tensor, " pairs"]
 
 
-# Bases that models have, and bases that result from a slip: no power at all, and exp without the logarithm of the base.
+# Bases of real models, and bases that a slip produces: 1 if the power is forgotten, e if exp is used without log(base).
 _BASES = (10_000.0, 500_000.0, 1_000_000.0, 20_000.0, 100.0, math.e, 1.0)
 
 
 class Rule(NamedTuple):
-    """What would make frequencies as they were measured: its names (none if they are right), and the exact ones."""
+    """A rule that explains measured frequencies: the names of its mistakes (none if it is right), and exact values."""
 
     names: tuple[str, ...]
     theta: torch.Tensor
 
     @property
     def clockwise(self) -> bool:
-        """Whether all angles have the other sign."""
+        """Whether all angles have the opposite sign."""
         return "clockwise" in self.names
 
 
@@ -40,9 +40,10 @@ def explained(
     base: float | None,
     coarse: bool = False,
 ) -> Rule | None:
-    """The rule with the fewest mistakes that gives ``theta``, as measured (known up to whole turns), or None.
+    """Find the rule with the fewest mistakes that explains ``theta``. Returns None if no rule does.
 
-    ``expected`` are the frequencies that the weights need, ``dim`` is the width of the head, ``base`` that of the weights.
+    ``theta`` holds the measured frequencies, known up to whole turns, and ``expected`` those that the weights need.
+    ``dim`` is the head width, ``base`` the base of the weights.
 
     >>> right = rope.inv_freq(16)
     >>> explained(right.deg2rad(), right, dim=16, base=None).names
@@ -58,7 +59,7 @@ def explained(
             lost = ("still_pairs",) if expected[~moving].any() else ()
             return Rule((*names, *lost), candidate * moving)
     for names, candidate in tried:
-        # some pairs turn the other way
+        # some pairs rotate the other way
         signs = torch.where(
             within_half(theta - candidate).abs()
             <= within_half(theta + candidate).abs(),
@@ -73,7 +74,7 @@ def explained(
 def uniform(
     theta: Theta, expected: Theta, *, dim: int, base: float | None, coarse: bool
 ) -> Rule | None:
-    """All pairs too fast by one factor; too slow is a scaling.
+    """Check whether all pairs are too fast by the same factor. (Pairs that are too slow are a kind of scaling.)
 
     >>> right = rope.inv_freq(16)
     >>> uniform(right * 3, right, dim=16, base=None, coarse=False).names
@@ -82,7 +83,7 @@ def uniform(
     slow = len(theta) // 2
     for names, candidate in _exponents(expected, dim, base):
         if "shifted_exponent" in names:
-            # this counts as one factor: together with another it would explain any scaling
+            # a shifted exponent is itself a factor; with a second one it would explain any scaling
             continue
         ratio = (theta[slow:] / candidate[slow:]).median().item()
         if not abs(ratio) > 1 + 1e-4 or not math.isfinite(ratio):
@@ -98,7 +99,7 @@ def uniform(
 def known(
     expected: Theta, *, dim: int, base: float | None
 ) -> list[tuple[tuple[str, ...], torch.Tensor]]:
-    """Names and frequencies of every rule, the ones with the fewest mistakes first."""
+    """List every rule as names and frequencies, sorted by the number of mistakes."""
     found = list(_combined(expected, dim, base))
     width = 2 * len(expected)
     found += [
@@ -112,7 +113,7 @@ def known(
 def _combined(
     expected: Theta, dim: int, base: float | None
 ) -> Iterator[tuple[tuple[str, ...], torch.Tensor]]:
-    """Every exponent with every unit, once and twice, in both directions."""
+    """Yield every exponent in every unit, applied once or twice, in both directions."""
     units = (((), 1.0), (("degrees",), math.pi / 180))
     times = (((), 1.0), (("turned_twice",), 2.0))
     signs = (((), 1.0), (("clockwise",), -1.0))
@@ -160,8 +161,8 @@ def _exponents(
 
 
 def _same(theta: Theta, candidate: Theta, coarse: bool) -> bool:
-    """Whether frequencies agree, up to whole turns: to five digits, or to two where tables or angles are rounded."""
-    # a function in float32 is off by 1e-6, base 10,050 for 10,000 by 1e-4
+    """Check that frequencies agree up to whole turns: to five digits, or to two if tables or angles are rounded."""
+    # a float32 function is off by 1e-6, and base 10,050 instead of 10,000 by 1e-4
     relative, absolute = (1e-2, 2e-6) if coarse else (2e-5, 3e-8)
     allowed = relative * candidate.abs() + absolute
     seen = allowed < 0.1
@@ -172,7 +173,7 @@ def _same(theta: Theta, candidate: Theta, coarse: bool) -> bool:
 
 
 def unwound(theta: Theta) -> Theta:
-    """Frequencies with the whole turns that a fast pair makes between two positions, as the line through slow pairs has it.
+    """Add the whole turns that fast pairs complete between two positions, by extrapolating from the slow pairs.
 
     >>> fast = 4 * rope.inv_freq(32)
     >>> bool((unwound(within_half(fast)) - fast).abs().max() < 1e-9)

@@ -1,4 +1,4 @@
-"""Frequencies of no rule that was declared: what base and what scaling they have."""
+"""The base and the scaling of frequencies that don't follow the declared rule."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ UNSCALED = "frequencies are those of the base alone: the scaling that was declar
 
 
 def read(findings: Findings, turn: Turn, theta: Tensor) -> None:
-    """Frequencies of no rule that was declared: what base and what scaling they have."""
+    """Record the base and the scaling of frequencies that don't follow the declared rule."""
     declared = findings.declared
     straight = rules.unwound(theta)
     width = 2 * len(theta)
     found = frequencies.read(straight.abs(), width, turn.tolerance, declared.base)
     findings.base = found.base
     said = [] if found.base is None else [f"{found.base:,.6g}"]
-    # what scaling does is said where scaling is
+    # scaling has evidence of its own
     said += [found.said] if found.kind not in ("by parts", "uneven") else []
     findings.evidence["base"] = ": ".join(said)
     if found.kind == "degrees":
@@ -84,7 +84,7 @@ def _scaling(
 
 
 def _why(findings: Findings, found: frequencies.Frequencies, theta: Tensor) -> str:
-    """What would make all frequencies larger or smaller by one factor."""
+    """Explain what would multiply all frequencies by the same factor. Returns "" if no known cause fits."""
     base = found.base or findings.declared.base
     if found.kind != "linear" or base is None:
         return ""

@@ -1,4 +1,4 @@
-"""From which position q and k are turned, and whether their lengths stay."""
+"""The position from which q and k count, and whether their lengths are preserved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ropebook.diagnose.measures import Turn, within_half
 
 
 def start(findings: Findings) -> None:
-    """Says whether q and k are turned at position 0, and whether both count positions from the same one."""
+    """Record whether q and k are rotated at position 0, and whether both count positions from the same start."""
     begins = {}
     for role, turn in findings.rotating.items():
         found = begin(turn)
@@ -26,7 +26,7 @@ def start(findings: Findings) -> None:
             findings.mistakes["swapped_cos_sin"] = (
                 "cosine and sine have changed places: at position 0 every pair is turned by a quarter already"
             )
-            # with the two swapped an angle of φ becomes one of π/2 − φ, so that this is no mistake of its own
+            # swapping cosine and sine turns an angle φ into π/2 − φ, so this direction is no separate mistake
             backwards = findings.mistakes.pop("clockwise", None)
             if backwards is None:
                 findings.mistakes["clockwise"] = (
@@ -62,11 +62,13 @@ def _count(positions: float) -> str:
 def _each(turn: Turn) -> str:
     one = turn.phase[0]
     alike = (turn.phase - one).abs().max() < 10 * turn.tolerance
+    if alike and abs(abs(one.item()) - math.pi) < 0.01:
+        return ", half a turn of every pair: what is rotated comes back negated (with the opposite sign)"
     return f", the same for every pair: {one:+.4g} radians" if alike else ""
 
 
 def _factor(factors: list[float], right: float) -> str:
-    """What became of the attention factor, if that is known."""
+    """Explain what was done with the attention factor. Returns "" if no explanation fits."""
     for times, said in (
         (0, "the attention factor (mscale) is not applied"),
         (2, "the attention factor (mscale) is applied twice"),
@@ -81,7 +83,7 @@ def _factor(factors: list[float], right: float) -> str:
 
 
 def begin(turn: Turn) -> tuple[float, float] | None:
-    """The quarter turn, and the position, by which pairs are turned at position 0; None if by something else."""
+    """Explain the angles at position 0 by a quarter turn (or none) plus a position. Returns None if that fails."""
     close = 10 * turn.tolerance
     for quarter in (0.0, math.pi / 2, -math.pi / 2):
         phase = within_half(turn.phase - quarter)
@@ -95,7 +97,7 @@ def begin(turn: Turn) -> tuple[float, float] | None:
 
 
 def _first(turn: Turn, phase: Tensor, close: float) -> float | None:
-    """The position whose angles are these phases, if there is one."""
+    """Find the position whose angles equal these phases. Returns None if there is none."""
     moving = turn.theta.abs() > 1e-3
     if not moving.any():
         return None
@@ -109,7 +111,7 @@ def _first(turn: Turn, phase: Tensor, close: float) -> float | None:
 
 
 def length(findings: Findings) -> None:
-    """Says whether q and k keep their lengths, or get the attention factor that was declared."""
+    """Record whether q and k keep their lengths, or are multiplied by the declared attention factor."""
     turns = findings.rotating
     factors = {role: turn.factor for role, turn in turns.items()}
     close = max(turn.tolerance for turn in turns.values())

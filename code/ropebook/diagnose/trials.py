@@ -1,4 +1,4 @@
-"""Trials of the whole rotation: rows and heads against each other, sums of vectors, and scores against the reference."""
+"""Trials of the whole rotation: comparisons of rows and heads, sums of vectors, and scores against the reference."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ import torch
 from torch import Tensor
 
 from ropebook import mistakes
+from ropebook.diagnose.bent import bent
 from ropebook.diagnose.broken import by_chance
-from ropebook.diagnose.differences import different
+from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import asked
 from ropebook.diagnose.witness import model
 
 SHIFT = 16
-# Rows of a large batch.
+# The number of rows in a large batch.
 MANY = 8
 # Numbers that differ by less count as equal.
 NONE = 1e-3
 
 
 def _vectors(findings: Findings, seq: int, alike: bool) -> dict[str, Tensor]:
-    """Random q, k, v (batch, heads, seq, dim), the same in every row and head or not."""
+    """Draw random q, k, v (batch, heads, seq, dim). If ``alike``, they are the same in every row and head."""
     rows, heads = findings.call.rows_and_heads
     generator = torch.Generator().manual_seed(1)
     shape = (
@@ -40,7 +41,7 @@ def _vectors(findings: Findings, seq: int, alike: bool) -> dict[str, Tensor]:
 
 
 def steady(findings: Findings) -> None:
-    """The same call gives the same result each time."""
+    """Check that the same call returns the same result each time."""
     given = _vectors(findings, 6, False)
     at = torch.arange(6) + 1
     seen = []
@@ -48,7 +49,7 @@ def steady(findings: Findings) -> None:
         try:
             seen.append(findings.call.apart(given, at))
         except Exception:
-            # what raises is said where it is asked for
+            # errors are reported by other trials
             return
     for role in seen[0]:
         first = seen[0][role]
@@ -73,8 +74,73 @@ def steady(findings: Findings) -> None:
         return
 
 
+def first_call(findings: Findings) -> None:
+    """Check that the first call of all returned what the same call returns later."""
+    off = _since_the_first(findings)
+    if {"stale", "random"} & set(findings.mistakes) or off < NONE:
+        return
+    came = findings.call.first[0]
+    tokens = findings.call.order.split().index("seq")
+    alike = (came - came.narrow(tokens, 0, 1)).abs().max() < NONE
+    how = ". It came back alike at every position, not rotated" if alike else ""
+    findings.mistakes["stale"] = (
+        "the very first call of the function gives another result than the same call does later, so it keeps something from one "
+        f"call to the next (a buffer or table that is filled too late): it is off by up to {off:.2g}{how}"
+    )
+
+
+def still_the_same(findings: Findings) -> None:
+    """Check, if nothing else is wrong, that the first call still returns the same after all others."""
+    off = _since_the_first(findings)
+    if findings.mistakes or off < NONE / 10:
+        return
+    findings.mistakes["stale"] = (
+        "after other calls (of other lengths, numbers of rows and heads, and with vectors of float32, bfloat16 and float16) the "
+        f"first one gives another result than before, off by up to {off:.2g}: an earlier call is remembered, as by a table that "
+        "is kept in the type of the last vectors, so that precision is lost for later ones"
+    )
+
+
+def _since_the_first(findings: Findings) -> float:
+    """Return by how much the result of the first call of all differs if that is made again. 0 if it raises."""
+    try:
+        later = findings.call.probe()
+    except Exception:
+        # errors are reported by other trials
+        return 0.0
+    return max(
+        (one - other).abs().nan_to_num().max().item()
+        for one, other in zip(findings.call.first, later, strict=True)
+    )
+
+
+def overwritten(findings: Findings) -> bool:
+    """Check whether a call writes over what an earlier one returned. If so, record it, and return True."""
+    given = _vectors(findings, 6, False)
+    at = torch.arange(6) + 1
+    try:
+        found = findings.call.apart(given, at)
+        before = {role: x.clone() for role, x in found.items()}
+        findings.call.apart({role: 2 * x for role, x in given.items()}, at)
+    except Exception:
+        # errors are reported by other trials
+        return False
+    for role, x in found.items():
+        if (x - before[role]).abs().nan_to_num().max() > NONE:
+            findings.mistakes["stale"] = (
+                f"what a call returned as {role} is written over by the next call: both come back in the same memory (a buffer "
+                "that is used again), so earlier results are lost"
+            )
+            return True
+    return False
+
+
 def crossed(findings: Findings) -> None:
-    """The returned q depends on q alone, and the returned k on k. If not, both are measured on the same vectors."""
+    """Check that the returned q depends only on q, and the returned k only on k.
+
+    If the two are merely exchanged, later calls exchange them back. Otherwise later trials pass the same vectors as q
+    and k.
+    """
     call = findings.call
     if not {"q", "k"} <= set(call.vectors):
         return
@@ -99,7 +165,7 @@ def crossed(findings: Findings) -> None:
 
 
 def moved(findings: Findings) -> None:
-    """What goes in at one row, head and token comes back there, and nowhere else."""
+    """Check that a vector passed at one row, head and token comes back there, and nowhere else."""
     call = findings.call
     rows, heads = call.rows_and_heads
     seq = 5
@@ -130,15 +196,18 @@ def _place(place: tuple[int, int, int] | list[int]) -> str:
 
 
 def alike(findings: Findings) -> None:
-    """The same vectors in every row and head come back alike. Else only one row and head are looked at further."""
+    """Check that equal vectors in all rows and heads come back equal.
+
+    If rows differ, only one row is measured from then on; if heads differ, only one head.
+    """
     call = findings.call
     given = _vectors(findings, 5, True)
     text = torch.arange(5)
     try:
-        # with gaps if they are possible, because perhaps nothing rotates at the first few positions
+        # use gaps if possible, because the function may not rotate at the first few positions
         found = call.apart(given, 3 * text if call.places else text)
     except Exception:
-        # what gaps raise is said where they are asked for
+        # errors that gaps cause are reported by other trials
         found = asked(
             findings, "rows and heads that are alike", given, text, why=True
         )
@@ -147,7 +216,7 @@ def alike(findings: Findings) -> None:
     head = _sound_head(given, found)
     for role, turned in found.items():
         if not turned.isfinite().all():
-            # said where the matrices are measured
+            # reported when the matrices are measured
             continue
         rows = (turned - turned[:1]).abs().amax((1, 2, 3))
         heads = (turned - turned[:, :1]).abs().amax((0, 2, 3))
@@ -168,7 +237,10 @@ def alike(findings: Findings) -> None:
 
 
 def batched(findings: Findings) -> None:
-    """In a larger batch the same vectors come back alike in every row, too. Else only one row is looked at further."""
+    """Check that equal vectors come back equal in every row of a larger batch, too.
+
+    If they don't, only one row is measured from then on.
+    """
     call = findings.call
     if call.rows_and_heads[0] < 2 or call.one_row:
         return
@@ -180,11 +252,11 @@ def batched(findings: Findings) -> None:
     try:
         found = call.apart(given, at)
     except Exception:
-        # a batch of another size may be refused
+        # a function may refuse a batch of another size
         return
     for role, turned in found.items():
         if not turned.isfinite().all():
-            # said where the matrices are measured
+            # reported when the matrices are measured
             continue
         said = different(turned, turned[:1].expand_as(turned), given[role], NONE)
         if said is not None:
@@ -196,7 +268,7 @@ def batched(findings: Findings) -> None:
 
 
 def _sound_head(given: dict[str, Tensor], found: dict[str, Tensor]) -> int:
-    """The first head that moves and keeps lengths; 0 if there is none."""
+    """Return the first head that is rotated with its lengths preserved, or 0 if there is none."""
     moved, kept = True, True
     for role, turned in found.items():
         moved = moved & ((turned - given[role]).abs().amax((0, 2, 3)) > NONE)
@@ -208,7 +280,7 @@ def _sound_head(given: dict[str, Tensor], found: dict[str, Tensor]) -> int:
 
 
 def _how(findings: Findings, role: str, other: int) -> str:
-    """How another head is rotated, found with the same vector in every place: not at all, or like the measured head at another position."""
+    """Describe how another head rotates a constant input: not at all, or like the measured head at other positions."""
     call = findings.call
     seq = 12
     given = {
@@ -235,7 +307,7 @@ def _how(findings: Findings, role: str, other: int) -> str:
 
 
 def linear(findings: Findings) -> None:
-    """A rotation is linear, and keeps heads and rows apart: what it does to unit vectors it does to all."""
+    """Check that the map is linear, and separate for each row and head, so that its matrices predict every result."""
     if "moved" in findings.mistakes:
         return
     call = findings.call
@@ -248,7 +320,7 @@ def linear(findings: Findings) -> None:
     found = asked(findings, "sums of vectors", given, torch.arange(seq), why=True)
     if found is None:
         return
-    # for a text as short as this one
+    # measured again, because the result may depend on the sequence length
     seen = findings.at(torch.arange(seq))
     for role, turned in found.items():
         wanted = torch.einsum("tij,bhtj->bhti", seen[role], given[role])
@@ -262,11 +334,13 @@ def linear(findings: Findings) -> None:
         if off.abs().max() > 0.1:
             findings.mistakes["not_linear"] = (
                 f"of the sum of two vectors it does not make the sum of what it makes of each: off by {off.abs().max():.2g}"
+                + further(bent(findings))
             )
+            return
 
 
 def properties(findings: Findings) -> None:
-    """The measurements of the gallery, where positions can be asked for."""
+    """Make the measurements that the gallery shows, if positions can be chosen."""
     call, dim = findings.call, findings.call.dim
     length = findings.declared.length
     if not call.places or dim % 2 or (length or 2 * SHIFT) < 2 * SHIFT:
@@ -291,7 +365,7 @@ def properties(findings: Findings) -> None:
 
 
 def reference(findings: Findings) -> None:
-    """Scores at random positions, compared with those of a rotation that fits everything that was declared."""
+    """Compare scores at random positions with those of a reference rotation that fits everything declared."""
     call, declared = findings.call, findings.declared
     asked_for = call.places or "offset" in call.given
     if not asked_for or call.tables or set(findings.undetermined) - {"start"}:

@@ -1,6 +1,8 @@
-"""How q and k are turned: by which frequencies, in which direction, and by tables of which type."""
+"""How q and k are rotated: by which frequencies, in which direction, and with tables of which type."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -9,7 +11,7 @@ from ropebook import rope
 from ropebook.diagnose import frequencies, rules
 from ropebook.diagnose.bands import banded
 from ropebook.diagnose.differences import further
-from ropebook.diagnose.findings import Findings
+from ropebook.diagnose.findings import Declared, Findings
 from ropebook.diagnose.measures import HALVES, SINGLE, Turn
 from ropebook.diagnose.names import part
 from ropebook.diagnose.rounding import coarse, rounded
@@ -40,7 +42,7 @@ SAID = {
 
 
 def turning(findings: Findings) -> None:
-    """Everything that the angles and lengths of q and k say."""
+    """Record everything that follows from the angles and lengths of q and k."""
     turn = findings.main
     _frequencies(findings, turn)
     rounded = [one for one in findings.rotating.values() if one.table is not None]
@@ -54,8 +56,8 @@ def turning(findings: Findings) -> None:
 
 
 def whole(turn: Turn, rotary_dim: int) -> Tensor:
-    """The frequencies of all pairs of the part that turns, 0 where one stands still."""
-    at = _numbers(turn, rotary_dim)
+    """Return the frequencies of all pairs in the rotated part, with 0 for pairs that stand still."""
+    at = numbers_of(turn, rotary_dim)
     if at is None:
         return turn.theta
     theta = torch.zeros(
@@ -65,17 +67,50 @@ def whole(turn: Turn, rotary_dim: int) -> Tensor:
     return theta
 
 
-def _numbers(turn: Turn, rotary_dim: int) -> Tensor | None:
-    """Which pairs of the part these are; None if the layout does not tell."""
+def numbers_of(turn: Turn, rotary_dim: int) -> Tensor | None:
+    """Return the indices of these pairs within the rotated part. Returns None if the layout is unknown."""
     layout = turn.layout
     if len(turn.first) == 1:
-        # one pair alone is of both layouts, and may be one of many
+        # a single pair fits both layouts, and may be one of many
         apart = turn.second[0] - turn.first[0]
         layout = {rotary_dim // 2: "half", 1: "interleaved"}.get(apart)
     if not layout:
         return None
     first = torch.tensor(turn.first) - turn.begins(rotary_dim)
     return first // 2 if layout == "interleaved" else first
+
+
+def by_declared(matrix: Tensor, turn: Turn, declared: Declared) -> Turn:
+    """Read positions off angles by the declared frequencies, if without them they are not known to follow any rule.
+
+    ``matrix`` holds the matrices that ``turn`` describes, at positions 0, 1, 2, …
+    """
+    strange = turn.places and warp(turn.places).at is None
+    bent = turn.uneven > max(10 * turn.tolerance, 1e-2)
+    moved = strange or bent or turn.places
+    if turn.kind != "rotation" or turn.flaws or turn.order or not moved:
+        return turn
+    expected = declared.frequencies(declared.rotary_dim or turn.rotary_dim)
+    numbers = None if expected is None else numbers_of(turn, 2 * len(expected))
+    if numbers is None or int(numbers.max()) >= len(expected):
+        return turn
+    theta = expected[numbers]
+    first, second = list(turn.first), list(turn.second)
+    seen = torch.complex(matrix[:, first, first], matrix[:, second, first])
+    tried = torch.arange(-len(seen), 2 * len(seen), dtype=torch.float64)
+    right = torch.polar(torch.ones(1, dtype=torch.float64), tried[:, None] * theta)
+    off = (seen[:, None] / turn.factor - right).abs().amax(-1)
+    if off.amin(1).max() > max(1e-3, 2 * turn.tolerance):
+        return turn
+    places = tuple(tried[off.argmin(1)].int().tolist())
+    if places == turn.places or places == tuple(range(len(places))):
+        return turn
+    some = all(place in (0, m) for m, place in enumerate(places)) and any(places)
+    if not (strange or bent or some):
+        return turn
+    return replace(
+        turn, theta=theta, phase=torch.zeros_like(theta), uneven=0.0, places=places
+    )
 
 
 def _frequencies(findings: Findings, turn: Turn) -> None:
@@ -133,7 +168,7 @@ def _frequencies(findings: Findings, turn: Turn) -> None:
         _pair_by_pair(findings, theta, expected, turn, rule is not None)
 
 
-# Mistakes of frequencies whose sentences don't say which pairs they are about.
+# Frequency mistakes whose sentences don't say which pairs they concern.
 _VAGUE = (
     "uneven_frequencies",
     "other_scaling",
@@ -154,7 +189,7 @@ def _pair_by_pair(
     turn: Turn,
     ruled: bool,
 ) -> None:
-    """Add to what is said of frequencies which pairs have which, against those that the weights need."""
+    """Add to the sentence about frequencies how each pair compares with what the weights need."""
     name = next((one for one in _VAGUE if one in findings.mistakes), None)
     unnamed = not findings.undetermined and not any(
         part(one) == "frequencies" for one in findings.mistakes
@@ -164,6 +199,8 @@ def _pair_by_pair(
     if name is None and not (unnamed and known and not coarse and not ruled):
         return
     close = 1e-3 if turn.table is None and turn.uneven < 1e-4 else 1e-2
+    if findings.declared.whole and name is None and turn.uneven < 1e-5:
+        close = 1e-4
     if (theta[len(theta) // 2 :] < 0).all():
         theta = -theta
     said = compared(rules.unwound(theta), expected, close)
@@ -180,7 +217,7 @@ def _pair_by_pair(
 def _rounded_angles(
     findings: Findings, turn: Turn, expected: Tensor | None
 ) -> bool:
-    """Whether angles are those that the weights need, rounded to a half type."""
+    """Check whether the angles are those that the weights need, apart from rounding. If so, record the rounding."""
     if (
         expected is None
         or turn.flaws
@@ -189,7 +226,7 @@ def _rounded_angles(
         or turn.phase.any()
     ):
         return False
-    numbers = _numbers(turn, 2 * len(expected))
+    numbers = numbers_of(turn, 2 * len(expected))
     if numbers is None or int(numbers.max()) >= len(expected):
         return False
     expected = expected[numbers]
@@ -220,7 +257,7 @@ def _rounded_angles(
 
 
 def _places(findings: Findings, turn: Turn) -> Tensor:
-    """The positions by which 0, 1, 2, … are turned."""
+    """Return the positions by which tokens at 0, 1, 2, … are really rotated."""
     if turn.places:
         return torch.tensor(turn.places, dtype=torch.float64)
     near = len(next(iter(findings.near.values())))
@@ -228,7 +265,7 @@ def _places(findings: Findings, turn: Turn) -> Tensor:
 
 
 def _based(theta: Tensor, turn: Turn) -> bool:
-    """Whether these are the frequencies of some base, not scaled."""
+    """Check whether these are the unscaled frequencies of some base."""
     moving = rules.unwound(theta).abs()
     return (
         frequencies.read(moving, 2 * len(theta), turn.tolerance, None).kind
@@ -237,19 +274,19 @@ def _based(theta: Tensor, turn: Turn) -> bool:
 
 
 def _uneven_angles(findings: Findings, turn: Turn, uneven: bool) -> None:
-    """Angles that are no line: rounded to a half type, or something else."""
+    """Record angles that are not proportional to the position, because of rounding or for another reason."""
     if findings.theta is not None and turn.uneven > 1e-4:
         m = _places(findings, turn)[:, None]
         role = next(role for role in findings.turns if findings.turns[role] is turn)
         seen = findings.near[role]
         cos = seen[:, turn.first, turn.first] / turn.factor
         exact = m * findings.theta
-        # elsewhere cosines lie where the order of the entries puts them
+        # with permuted entries or other flaws, cosines are elsewhere in the matrix
         if not turn.order and not turn.flaws:
             off = ((exact + turn.phase).cos() - cos).abs().max().item()
             rounded = turn.table is not None or turn.trembles
             if off < (max(2**-8, turn.tolerance) if rounded else 3 * SINGLE):
-                # a table of a half type explains it
+                # a half-precision table explains the deviation
                 return
             for half in HALVES:
                 other = (exact.to(half).double() + turn.phase).cos()
@@ -330,7 +367,7 @@ def _named(
 
 
 def _direction(findings: Findings, theta: Tensor) -> None:
-    """Which way pairs turn, by the slow ones: a fast one may turn by more than half a turn a position."""
+    """Record the direction of rotation, judging by slow pairs: a fast one may exceed half a turn per position."""
     moving = theta[theta != 0]
     if not len(moving):
         return
@@ -363,7 +400,8 @@ def _table(findings: Findings, turn: Turn) -> None:
         return
     short = {"bfloat16": "bf16", "float16": "fp16"}[name]
     off = 2.0**-9
-    if findings.theta is not None and not turn.order and not turn.flaws:
+    known = findings.theta is not None and len(findings.theta) == len(turn.first)
+    if known and not turn.order and not turn.flaws:
         role = next(role for role in findings.turns if findings.turns[role] is turn)
         cos = findings.near[role][:, turn.first, turn.first]
         angles = _places(findings, turn)[:, None] * findings.theta + turn.phase

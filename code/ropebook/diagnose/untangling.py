@@ -1,6 +1,6 @@
-"""Takes apart what is not a rotation: x · cos + Q x · sin, with tables and a quarter turn Q that don't fit each other.
+"""Take apart maps that are not rotations: x · cos + Q x · sin, with tables and a quarter turn Q that don't match.
 
-Where the tables can be read off, they say which other mistakes there are.
+If the tables can be read off, they reveal the other mistakes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ BROKEN = ("missing_minus", "mixed_tables", "no_pairs", "unknown")
 def untangled(
     matrix: Matrices, turn: Turn, layout: str | None, width: int | None
 ) -> Turn:
-    """``turn``, or the rotation with the flaws that were found in it.
+    """Return the rotation behind ``turn``, with its flaws, or ``turn`` itself if none is found.
 
-    ``layout`` and ``width`` are those of the weights, if they are known: entries that stand still are not seen.
+    ``layout`` and ``width`` are those of the weights, if known. They help where entries stand still and go unnoticed.
     """
     if turn.kind == "missing_sin" and turn.first:
         return _by_cosine(matrix, turn)
@@ -70,7 +70,7 @@ def untangled(
                     found.append(
                         replace(other, flaws=names, off=turn.off, reader=reader)
                     )
-    # the one with the fewest flaws; among several, one that rotates counter-clockwise
+    # take the rotation with the fewest flaws; among equals, one that rotates counter-clockwise
     found.sort(
         key=lambda one: (
             len(one.flaws),
@@ -81,7 +81,7 @@ def untangled(
 
 
 def _reader(part: slice, sign: Tensor, spread: str, way: int, quarter: Tensor):
-    """How the same tables are read off matrices at other positions."""
+    """Return a function that reads the same tables off matrices at other positions."""
 
     def read(matrix: Matrices) -> tuple[Tensor, Tensor]:
         inside = matrix[:, part, part]
@@ -96,7 +96,7 @@ def _reader(part: slice, sign: Tensor, spread: str, way: int, quarter: Tensor):
 
 
 def _by_cosine(matrix: Matrices, turn: Turn) -> Turn:
-    """The sine is missing: frequencies are read off the cosines at the first positions alone."""
+    """Read frequencies off the cosines at the first two positions, because the sine is missing."""
     if not turn.first or turn.table is not None:
         return turn
     cos = matrix[:, turn.first, turn.first]
@@ -114,7 +114,11 @@ def _by_cosine(matrix: Matrices, turn: Turn) -> Turn:
 
 
 def _rows(part: Matrices) -> tuple[Tensor, Tensor, Tensor] | None:
-    """cos and sin (seq, entries) of rows with one entry beside the diagonal, and the place of that entry."""
+    """Read cos and sin (seq, entries) off the diagonal and the off-diagonal entry of each row.
+
+    Also returns the column of each off-diagonal entry, or −1 if there is none. Returns None if a row has more than one,
+    or if no row has any.
+    """
     beside = part * (1 - torch.eye(part.shape[-1], dtype=torch.float64))
     largest = beside.abs().amax(0)
     partners = (largest > NOTHING).sum(-1)
@@ -127,7 +131,7 @@ def _rows(part: Matrices) -> tuple[Tensor, Tensor, Tensor] | None:
 
 
 def _quarters(width: int, orders: list[str]) -> Iterator[tuple]:
-    """Quarter turns as they are written, right and wrong: their name, the partner of each row, and the sign it should have."""
+    """Yield right and wrong quarter turns: layout and flaws, the partner of each row, and the sign of each row."""
     entries = torch.arange(width)
     for layout in orders:
         first, second = split_pairs(entries, layout)
@@ -144,7 +148,7 @@ def _quarters(width: int, orders: list[str]) -> Iterator[tuple]:
 
 
 def _narrow(table: Tensor, spread: str) -> Tensor | None:
-    """The table of pairs that was spread over entries in this layout, or None if it was not."""
+    """Return the table of pairs that was spread over entries in this layout, or None if it wasn't spread that way."""
     first, second = split_pairs(table, spread)
     return first if (first - second).abs().max() < 1e-6 else None
 
@@ -152,7 +156,10 @@ def _narrow(table: Tensor, spread: str) -> Tensor | None:
 def _mended(
     cos: Tensor, sin: Tensor
 ) -> Iterator[tuple[tuple[str, ...], Tensor, Tensor]]:
-    """Tables as they are, and as they would be if one table of both had been cut in halves and not taken in turns."""
+    """Yield the tables as they are, and as they would be if a joint table had been split correctly.
+
+    The wrong split is in halves instead of alternating entries, or the other way round.
+    """
     yield (), cos, sin
     both = torch.cat((cos, sin), -1)
     yield ("mixed_tables",), both[..., 0::2], both[..., 1::2]

@@ -1,4 +1,4 @@
-"""Frequencies that were measured against those that the weights need, pair by pair, in words."""
+"""Compare measured frequencies with those that the weights need, pair by pair, in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Theta = Float[torch.Tensor, " pairs"]
 
 
 def compared(theta: Theta, expected: Theta, close: float) -> str | None:
-    """Which pairs rotate otherwise than they should, and how; None if none does, up to ``close`` of each frequency.
+    """Describe which pairs don't rotate as they should, and how. Returns None if all do.
+
+    ``close`` is the allowed error, relative to each frequency.
 
     >>> from ropebook import rope
     >>> right = rope.inv_freq(8)
@@ -58,7 +60,7 @@ def _otherwise(
     rest: torch.Tensor,
     close: float,
 ) -> str:
-    """What is said of pairs that rotate, at another rate than they should."""
+    """Describe pairs that rotate at the wrong rate."""
     alike = within_half(theta[rest] - theta[rest][0]).abs().max()
     if rest.sum() > 2 and alike <= close * theta[rest].abs().max():
         return (
@@ -69,7 +71,7 @@ def _otherwise(
     least, most = ratio[rest].min().item(), ratio[rest].max().item()
     which = numbered("pairs", rest)
     rotate = "rotate" if rest.sum() > 1 else "rotates"
-    if most - least < 1e-3 * abs(most):
+    if most - least < 1e-3 * abs(most) and abs(most - 1) > 1e-3:
         return f"{which} {rotate} {_times(most, int(rest.sum()))}"
     how = "each by a factor of its own"
     if abs(most - 1) < 0.15 and abs(least - 1) < 0.15:
@@ -100,7 +102,7 @@ def _times(ratio: float, pairs: int) -> str:
 def _of_other_pairs(
     theta: Theta, expected: Theta, still: torch.Tensor, close: float
 ) -> str | None:
-    """Whether all that rotate have the frequencies of other pairs: reversed, shifted, shuffled or repeated."""
+    """Check whether all moving pairs have frequencies of other pairs, in another order or repeatedly."""
     if len(theta) < 4:
         return None
     like = _same(theta[:, None], expected, close)
@@ -109,7 +111,7 @@ def _of_other_pairs(
     of = like.double().argmax(1)
     moving = ~still
     if len(of[moving].unique()) == 1:
-        # one frequency for all is said in other words
+        # a single frequency for all pairs is described elsewhere
         return None
     some = ", ".join(str(i) for i in moving.nonzero().flatten()[:8].tolist())
     theirs = ", ".join(str(i) for i in of[moving][:8].tolist())
@@ -123,7 +125,7 @@ def _of_other_pairs(
 
 
 def power(found: float, base: float, width: int) -> str:
-    """What would make ``base`` look like the base that was found: "" if nothing known would.
+    """Explain why ``base`` may look like the base ``found``. Returns "" if either is too small to tell.
 
     >>> power(100.0, 10_000.0, 64)
     '. Exponents are 1/2 of what they should be: as if divided by 2 times the width, 128 instead of 64'
@@ -163,7 +165,7 @@ def _heads(step: int) -> str:
 
 
 def shifted(factor: float, base: float, width: int) -> str:
-    """What would make all frequencies smaller by ``factor``: another exponent or unit; "" if it's a plain factor.
+    """Explain why all frequencies are divided by ``factor``: another exponent or unit. Returns "" if neither fits.
 
     >>> shifted(10_000.0 ** (2 / 64), 10_000.0, 64)
     '. That is an exponent that is shifted by 1 pair: each pair has the frequency that belongs to the next'

@@ -1,17 +1,24 @@
-"""Positions that are read as others: which others, as a rule."""
+"""Misread positions, and the rule that says which positions are used instead."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from ropebook.diagnose.calling import SIZES
+from ropebook.diagnose.differences import numbered
+
+# The number of tokens in the first call of all, which finds out how the function is called.
+FIRST = SIZES["seq"]
+
 
 class Warp(NamedTuple):
-    """The name of what happens to positions, a sentence, and the positions that are used instead, if they are known."""
+    """How positions are misread: the mistake's name, a sentence, and a map to the positions used instead, if known."""
 
     name: str
     said: str
@@ -23,7 +30,7 @@ def _begun_again(at: Tensor, period: int) -> Tensor:
 
 
 def warp(places: tuple[int, ...]) -> Warp:
-    """The rule behind the positions that 0, 1, 2, … are rotated by.
+    """Find the rule behind the positions by which tokens at 0, 1, 2, … are really rotated.
 
     >>> warp((0, 1, 2, 3, 0, 1, 2, 3, 0)).said
     'position 4 is turned like 0: positions begin again, every 4'
@@ -46,6 +53,8 @@ def warp(places: tuple[int, ...]) -> Warp:
     end = int(seen.max())
     if torch.equal(seen, m.clamp(max=end)):
         said = f"from position {end} on all are turned like {end}: the table ends there, and is read at its end"
+        if end == FIRST - 1:
+            said += f". As long as that was the first call of all, of {FIRST} tokens: its table is kept for later ones"
         return Warp("clamped", said, lambda at: at.clamp(max=end))
     if torch.equal(seen, torch.where(m <= end, m, 0)):
         said = f"from position {end + 1} on nothing is turned: the table ends there"
@@ -54,18 +63,82 @@ def warp(places: tuple[int, ...]) -> Warp:
         said = f"positions come in steps of {step}: the first {step} are turned alike, and the next {step}"
         return Warp("other_positions", said, lambda at: at // step)
     some = ", ".join(str(place) for place in places[:12])
+    stay = (seen == 0) & (m > 0)
+    if torch.equal(seen, torch.where(stay, 0, m)):
+        which = numbered("tokens", stay)
+        said = (
+            f"positions 0, 1, 2, … are turned as if they were {some}, …: {which} of a call of {len(seen)} are not rotated at "
+            "all, and the others are right"
+        )
+        return Warp("other_positions", said, None)
+    order = reordered(seen)
+    if order is not None:
+        return Warp("other_positions", order, None)
     said = f"positions 0, 1, 2, … are turned as if they were {some}, …"
     return Warp("other_positions", said, None)
 
 
+def _orders(seq: int) -> Iterator[tuple[str, Tensor]]:
+    """Yield orders in which the tokens of a call may get each other's positions: a sentence, and the index for each."""
+    token = torch.arange(seq)
+    yield "each token has the position of the next one", token.roll(-1)
+    yield "each token has the position of the one before", token.roll(1)
+    yield (
+        "even ones come first, then odd ones (striped)",
+        torch.cat((token[::2], token[1::2])),
+    )
+    for size in (2, 4, 8, 16, 32):
+        whole = seq // size * size
+        swapped = token.clone()
+        swapped[:whole] = token[:whole].unflatten(0, (-1, size)).flip(1).flatten()
+        yield f"within every {size} tokens the order is reversed", swapped
+    for parts in (2, 3, 4, 6, 8, 16):
+        if seq % parts == 0:
+            said = f"as if {parts} rows and {seq // parts} columns were exchanged (transposed, or reshaped in another order)"
+            yield said, token.unflatten(0, (parts, -1)).T.flatten()
+    half = seq // 2
+    yield (
+        "the two halves of the call have changed places",
+        torch.cat((token[half:], token[:half])),
+    )
+
+
+def reordered(seen: Tensor) -> str | None:
+    """Describe the order in which a call's positions are given to its tokens, as indices, or None if one is missing.
+
+    >>> reordered(torch.tensor([0, 2, 1]))
+    "tokens get each other's positions: those of the call are in another order (permuted, shuffled)"
+    >>> reordered(torch.tensor([0, 1, 1])) is None
+    True
+    """
+    token = torch.arange(len(seen))
+    if torch.equal(seen, token) or not torch.equal(seen.sort()[0], token):
+        return None
+    said = "tokens get each other's positions: those of the call are in another order (permuted, shuffled)"
+    for how, index in _orders(len(seen)):
+        if torch.equal(seen, index):
+            return f"{said}: {how}"
+    jumps = (seen.diff() != 1).nonzero().flatten() + 1
+    if len(jumps) <= 7 and len(seen) > 2 * len(jumps) + 2:
+        starts = [0, *jumps.tolist(), len(seen)]
+        blocks = [
+            f"{int(seen[start])} to {int(seen[stop - 1])}"
+            for start, stop in itertools.pairwise(starts)
+        ]
+        said += f": blocks (chunks) of the call have changed places, as in a zigzag. Tokens have, in turn, those numbered {', '.join(blocks)}"
+    return said
+
+
 def alike(matrices: Tensor) -> Tensor | None:
-    """Which position each of 0, 1, 2, … (first axis) is turned like, if some are alike by a rule; whatever is done there.
+    """Find the rule by which some positions (the first axis) have equal matrices, whatever these do.
+
+    Returns the position that is really used at each of 0, 1, 2, …, or None if no rule fits.
 
     >>> alike(torch.arange(12.0)[:, None] // 2)
     tensor([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5])
     """
     flat = matrices.flatten(1)
-    # a few random sums tell matrices apart as all of their numbers do
+    # a few random sums distinguish matrices as well as all of their entries do
     generator = torch.Generator().manual_seed(7)
     sums = torch.randn(flat.shape[1], 8, dtype=flat.dtype, generator=generator)
     flat = flat @ sums

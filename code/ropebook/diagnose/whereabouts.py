@@ -1,4 +1,4 @@
-"""At which position each token of a call is rotated, whatever position was asked for, and the rule behind it."""
+"""The position by which each token of a call is really rotated, whichever was requested, and the rule behind it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from torch import Tensor
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import Turn
 from ropebook.diagnose.starting import begin
+from ropebook.diagnose.warps import reordered
 
-# Positions asked for, and those that tokens are rotated by, one call after the other.
+# For each call, the requested positions, and those by which tokens are really rotated.
 Calls = list[tuple[Tensor, Tensor]]
-# What is off by less is the same: vectors of random entries, and positions.
+# Random vectors that differ by less count as equal, and so do positions.
 CLOSE = 0.02
-# No position beyond this is looked for.
+# The largest position that is considered.
 FURTHEST = 2**15
 HALVES = (
     (torch.bfloat16, "bfloat16"),
@@ -28,9 +29,9 @@ HALVES = (
 def found_at(
     findings: Findings, turn: Turn, sent: Tensor, came: Tensor, at: Tensor
 ) -> Tensor | None:
-    """The positions (tokens,) by which vectors (tokens, dim) are rotated; None if some are rotated by none.
+    """Find the positions (tokens,) by which vectors (tokens, dim) are rotated. Returns None if some fit no position.
 
-    ``at``: the positions that were asked for.
+    ``at`` holds the requested positions.
     """
     if turn.flaws or not turn.first or turn.theta is None:
         return None
@@ -50,7 +51,7 @@ def found_at(
         torch.ones(1, dtype=torch.float64), tried[:, None] * theta + turn.phase
     )
     score = ((two * one.conj()) @ turned.conj().T).real
-    # of those that fit equally well, the one nearest to what was asked for
+    # of equally good fits, take the one nearest to the requested position
     near = (tried - at[:, None]).abs() / (1e9 * (1 + at.abs().max()))
     best = (score - near).argmax(1)
     off = (two - one * turned[best]).abs().amax(1)
@@ -63,7 +64,7 @@ def _means(at: Tensor) -> Tensor:
 
 
 def frequencies_of(findings: Findings, turn: Turn) -> Tensor:
-    """The exact frequencies of a turn, or those that were measured where it has its own."""
+    """Return the exact frequencies, or the measured ones of this turn if they differ."""
     exact = findings.theta
     if exact is None or exact.shape != turn.theta.shape:
         return turn.theta
@@ -74,9 +75,10 @@ def frequencies_of(findings: Findings, turn: Turn) -> Tensor:
 def placed(
     findings: Findings, role: str, sent: Tensor, came: Tensor, at: Tensor
 ) -> str | None:
-    """Where the tokens of a call are rotated, in words; None if that is not known, or as it should be.
+    """Describe the positions by which the tokens of a call are rotated. Returns None if they are right, or unknown.
 
-    ``sent`` and ``came``: vectors (rows, heads, tokens, dim). ``at``: positions (tokens,), or (rows, tokens).
+    ``sent`` and ``came`` are the vectors passed and returned, (rows, heads, tokens, dim). ``at`` holds the requested
+    positions, (tokens,) or (rows, tokens).
     """
     turn = findings.turns.get(role)
     if turn is None or turn.kind != "rotation":
@@ -96,7 +98,7 @@ def placed(
 
 
 def _start(turn: Turn) -> float:
-    """The position that counts as 0, where a rotation counts from another one."""
+    """Return the position by which a token at position 0 is rotated, if it is known; otherwise 0."""
     began = begin(turn)
     return began[1] if began else 0.0
 
@@ -106,7 +108,7 @@ def _later(calls: Calls, start: float) -> Calls:
 
 
 def _rows(calls: Calls, start: float) -> str | None:
-    """What is said of the rows of a batch: of all, if one rule has them all."""
+    """Describe how the rows of a batch are rotated: all of them by one rule, or else the first wrong row."""
     if all(_same(one, other) for one, other in calls):
         return None
     if all(_same(torch.stack(one), torch.stack(calls[0])) for one in calls):
@@ -133,7 +135,7 @@ def _rows(calls: Calls, start: float) -> str | None:
 
 
 def rule(calls: Calls) -> str | None:
-    """The rule that makes the positions asked for into those that were found, in words; None if none is known.
+    """Describe the rule that turns the requested positions into those found. Returns None if no known rule does.
 
     >>> at = torch.tensor([5.0, 6, 7])
     >>> rule([(at, at + 5)])
@@ -152,7 +154,7 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 
 def _rules(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
-    """Sentences, and what they make of the positions of a call: the simplest first."""
+    """Yield the known rules, simplest first: a sentence, and a function that maps the positions of a call."""
     several = max(len(at) for at, _ in calls) > 1
     alike = "all tokens of a call are rotated at the same position"
     token = "every token" if several else "it"
@@ -212,8 +214,18 @@ def _rules(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
             "the position of the first token is added once more: the start of the call (its offset) is counted twice",
             lambda at: at + at[0],
         )
+        yield (
+            "the last token of a call is not rotated: it is at position 0",
+            lambda at: torch.cat((at[:-1], torch.zeros(1))),
+        )
+        yield (
+            "the first token of a call is not rotated: it is at position 0",
+            lambda at: torch.cat((torch.zeros(1), at[1:])),
+        )
     yield from _moved(calls, token)
     yield from _scaled(calls)
+    if several:
+        yield from _reordered(calls)
     yield from _bounded(calls)
 
 
@@ -276,6 +288,29 @@ def _scaled(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
         )
 
 
+def _reordered(
+    calls: Calls,
+) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
+    """Yield an order that the calls share, or none if a call's positions are not those requested."""
+    at, found = max(calls, key=lambda one: len(one[0]))
+    if len(at.unique()) < len(at):
+        return
+    near = (found[:, None] - at).abs()
+    if near.amin(1).max() > CLOSE:
+        return
+    said = reordered(near.argmin(1))
+    if said is None:
+        return
+    yield said, lambda at: _in_order(calls, at)
+
+
+def _in_order(calls: Calls, at: Tensor) -> Tensor:
+    """Return the positions found in the call that asked for ``at``, if they are the same ones in another order."""
+    found = next(other for one, other in calls if one is at)
+    alike = _same(found.sort()[0], at.sort()[0].double())
+    return found if alike else torch.full_like(at, torch.inf)
+
+
 def _bounded(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
     at = torch.cat([at for at, _ in calls])
     found = torch.cat([found for _, found in calls])
@@ -300,7 +335,7 @@ def _bounded(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
 
 
 def _listed(at: Tensor, found: Tensor) -> str:
-    """A few positions, and those they are rotated like."""
+    """List a few wrong positions, and the ones that are used instead."""
     wrong = (at - found).abs() > CLOSE
     asked = ", ".join(f"{one:g}" for one in at[wrong][:4].tolist())
     like = ", ".join(f"{one:g}" for one in found[wrong][:4].tolist())
@@ -313,9 +348,10 @@ def _listed(at: Tensor, found: Tensor) -> str:
 def together(
     findings: Findings, role: str, places: list[Tensor], given: Callable
 ) -> str | None:
-    """The one rule that several calls follow; else what is said of the first that has one. None if none has.
+    """Describe a rule that explains several calls: all of them, all wrong ones, or just the first wrong one.
 
-    ``given(tokens)`` makes vectors for a call of so many.
+    If there is no such rule, a few positions are listed. Returns None if the calls are right, or can't be measured.
+    ``given(tokens)`` must return vectors for a call with that many tokens.
     """
     turn = findings.turns.get(role)
     if turn is None or turn.kind != "rotation":
@@ -349,7 +385,7 @@ def by_row(
     came: dict[str, Tensor],
     at: Tensor,
 ) -> str | None:
-    """Where the rows after the first are rotated, if rows with the same positions are not turned alike."""
+    """Describe how the rows after the first are rotated, if rows with equal positions are rotated differently."""
     head = findings.call.head
     for role, turn in findings.rotating.items():
         for row in range(1, len(came[role])):
@@ -360,4 +396,56 @@ def by_row(
             said = found is not None and rule([(at.double(), found)])
             if said:
                 return f"row {row} of {role}: {said}"
+    return None
+
+
+def by_head(
+    findings: Findings,
+    sent: dict[str, Tensor],
+    came: dict[str, Tensor],
+    at: Tensor,
+) -> str | None:
+    """Describe by which positions each head is rotated, if heads with equal positions are rotated differently."""
+    places = at.double()
+    for role, turn in findings.rotating.items():
+        found = []
+        for head in range(came[role].shape[1]):
+            one = sent[role][0, head], came[role][0, head]
+            found.append(found_at(findings, turn, *one, places))
+        if any(one is None for one in found):
+            continue
+        seen = torch.stack(found)
+        if all(_same(one, places) for one in found):
+            continue
+        said = _of_heads(seen, places)
+        if said is None:
+            wrong = [
+                head for head, one in enumerate(found) if not _same(one, places)
+            ]
+            listed = [
+                f"head {head}: {rule([(places, found[head])]) or _listed(places, found[head])}"
+                for head in wrong[:3]
+            ]
+            said = f"positions depend on the head. {'; '.join(listed)}"
+        return said
+    return None
+
+
+def _of_heads(seen: Tensor, at: Tensor) -> str | None:
+    """Find the rule behind the positions (heads, tokens) of all heads. Returns None if no known rule fits."""
+    heads, seq = seen.shape
+    head = torch.arange(heads)[:, None]
+    token = torch.arange(seq)
+    step = (seen[1] - seen[0])[0].item()
+    if step and _same(seen, at + step * head):
+        return f"positions depend on the head: {step:+g} is added for each head, as if the number of the head were a position"
+    if _same(seen, at[head % seq].expand(-1, seq)):
+        return "positions run along the heads, not along the tokens: the wrong axis"
+    flat, other = head * seq + token, token * heads + head
+    for index in (flat // heads, other % seq, other // seq, flat % heads):
+        if index.max() < seq and _same(seen, at[index]):
+            return (
+                "positions depend on the head: the position of a token is found as if heads and tokens came in the other order "
+                "in memory (two axes are exchanged, transposed or flattened in the wrong order, or a stride is wrong)"
+            )
     return None

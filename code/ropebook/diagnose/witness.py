@@ -1,4 +1,4 @@
-"""The last trial, of functions that no other has found wrong: calls of many shapes, vector by vector against the reference."""
+"""The last trial, for functions that passed all others: compare calls of many shapes with the reference."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ import torch
 from torch import Tensor
 
 from ropebook import rope
+from ropebook.diagnose.bent import bent
 from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import near_enough
 from ropebook.diagnose.starting import begin
 from ropebook.diagnose.whereabouts import placed
 
-# Numbers of tokens: powers of 2, one less and one more, where kernels that work in blocks go wrong.
+# Sequence lengths, mostly around powers of 2, where kernels that work in blocks go wrong.
 TEXTS = (4, 6, 7, 9, 12, 31, 33, 63, 64, 65, 127, 128, 129, 257, 513, 1025)
 Turned = Callable[[Tensor, Tensor, str], Tensor]
 
 
 class Case(NamedTuple):
-    """A call: the mistake's name if it comes out otherwise, what is said of it, and how it is made."""
+    """A test call: the mistake to record if its result is wrong, a description, and the inputs."""
 
     name: str
     said: str
     places: Tensor  # (seq,), or (rows, seq)
     rows: int | None = None
-    heads: tuple[int, int] | None = None  # of q and of k
-    times: float = 1.0  # by which all vectors are longer
+    heads: tuple[int, int] | None = None  # numbers of heads of q and k
+    times: float = 1.0  # the factor by which all vectors are lengthened
     dtype: torch.dtype | None = None
     strided: bool = False  # whether heads come after tokens in memory
 
 
 def model(findings: Findings) -> Turned | None:
-    """How vectors (rows, heads, tokens, dim) at positions should come back, for q or k; None if too little is declared."""
+    """Build a reference that rotates q or k (rows, heads, tokens, dim). Returns None if too little is declared."""
     declared, main = findings.declared, findings.main
     if not declared.complete or main.dim % 2:
         return None
@@ -64,7 +65,7 @@ def model(findings: Findings) -> Turned | None:
 
 
 def witness(findings: Findings) -> None:
-    """Calls of many shapes and positions, each vector against the reference, if nothing else has been found."""
+    """If no mistake has been found so far, compare calls of many shapes with the reference, vector by vector."""
     call = findings.call
     if findings.mistakes or set(findings.undetermined) - {"start"}:
         return
@@ -81,7 +82,7 @@ def witness(findings: Findings) -> None:
 
 
 def _told(findings: Findings, case: Case, right: Turned) -> str | None:
-    """What is said of a call that comes out otherwise; None if it does not, or if the function refuses it."""
+    """Describe what is wrong with a call's result. Returns None if it is right, or if the function refuses the call."""
     call = findings.call
     sent = _sent(findings, case)
     if case.dtype is not None:
@@ -95,7 +96,7 @@ def _told(findings: Findings, case: Case, right: Turned) -> str | None:
     try:
         found = call.apart(sent, case.places)
     except Exception:
-        # another trial says what must not be refused
+        # other trials report calls that a function must not refuse
         return None
     for role, turned in found.items():
         if role == "v":
@@ -111,15 +112,17 @@ def _told(findings: Findings, case: Case, right: Turned) -> str | None:
         if said is not None:
             who = f"{role}, " if findings.both else ""
             if "as it went in" in said:
-                # what comes back unchanged is at position 0, or at any that is turned like it
+                # an unchanged vector is at position 0, or at one with the same matrix
                 return f"{case.said}: {who}{said}"
+            if case.name == "not_linear":
+                return f"{case.said}: {who}{said}{further(bent(findings))}"
             where = further(placed(findings, role, x, came, case.places))
             return f"{case.said}: {who}{said}{where}"
     return None
 
 
 def _sent(findings: Findings, case: Case) -> dict[str, Tensor]:
-    """Random q, k, v (rows, heads, seq, dim) for a case."""
+    """Draw random q, k, v (rows, heads, seq, dim) for a case."""
     rows, heads = findings.call.rows_and_heads
     rows = case.rows or (len(case.places) if case.places.ndim == 2 else rows)
     of_q, of_k = case.heads or (heads, heads)
@@ -183,7 +186,7 @@ def _cases(findings: Findings) -> Iterator[Case]:
 
 
 def _places(last: int) -> Iterator[Case]:
-    """Positions in any order, near and far; asked for before and after everything else."""
+    """Yield cases with positions in any order, near and far. They come both before and after all other cases."""
     generator = torch.Generator().manual_seed(11)
     some = torch.randperm(last + 1, generator=generator)[:8]
     name, said = "other_positions", "are not rotated as they should be"
@@ -203,7 +206,7 @@ def _places(last: int) -> Iterator[Case]:
 
 
 def _rows(last: int) -> Iterator[Case]:
-    """Rows at positions of their own: padded on the left, packed, far from each other, in equal numbers to the tokens."""
+    """Yield cases whose rows have different positions: left-padded, packed, far apart, or as many rows as tokens."""
     for rows in (
         [[0, 1, 2, 3, 4, 5], [0, 0, 0, 1, 2, 3]],
         [[1, 1, 0, 1, 2], [0, 1, 2, 3, 4], [1, 1, 1, 1, 0]],

@@ -1,5 +1,5 @@
-"""Converts checkpoints of Llama from Meta's format to that of transformers and back: the names of the weights, and the
-layout of queries and keys."""
+"""Convert Llama checkpoints between Meta's format and that of transformers: the weight names, and the layout of queries
+and keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.efficient.layouts import convert_weight
 
-# Meta's names of weights, and what transformers calls the same weights.
+# Maps Meta's weight names to those of transformers.
 _TOP = {
     "tok_embeddings.weight": "model.embed_tokens.weight",
     "norm.weight": "model.norm.weight",
@@ -39,16 +39,15 @@ _TABLES = {"rope.freqs"}
 def meta_to_transformers(
     state_dict: Mapping[str, Tensor], params: Mapping[str, object]
 ) -> dict[str, Tensor]:
-    """Converts Meta's Llama weights to a state dict for transformers' ``LlamaForCausalLM``.
+    """Convert Meta's Llama weights to a state dict for transformers' ``LlamaForCausalLM``.
 
     ``state_dict``: all shards merged. ``params``: Meta's params.json; we read its "dim", "n_heads" and "n_kv_heads"
-    (default n_heads). Meta's pairs are neighbours ("interleaved"), those of transformers are half-split ("half"), so
-    the rows of the query and key projections are reordered head by head. Nothing else changes, so the logits stay the
-    same, and unchanged tensors are not copied. The config also needs Meta's rope_theta and norm_eps, and for
-    "use_scaled_rope" the parameters of Llama 3.1.
+    (default n_heads). Meta's pairs are neighbouring rows ("interleaved"), while those of transformers are half-split
+    ("half"). So the rows of the query and key projections are reordered head by head. Nothing else changes, and the
+    logits stay the same. Unchanged tensors are not copied. The model's config also needs Meta's rope_theta and
+    norm_eps, and if Meta's params say "use_scaled_rope", the scaling parameters of Llama 3.1.
 
-    ``ValueError`` for a name that Meta's Llama does not have, and for head counts that do not fit
-    the weights.
+    ``ValueError`` for a name that Meta's Llama does not have, and for head counts that do not match the weights.
 
     >>> import torch
     >>> rows = torch.arange(8.0)[:, None].expand(8, 8)
@@ -80,11 +79,12 @@ def meta_to_transformers(
 def transformers_to_meta(
     state_dict: Mapping[str, Tensor], params: Mapping[str, object]
 ) -> dict[str, Tensor]:
-    """The inverse of `meta_to_transformers`: Meta's names, and query and key projections whose pairs are neighbouring
+    """Undo `meta_to_transformers`: return Meta's names, and query and key projections whose pairs are neighbouring
     rows.
 
-    ``params``: as there. "rope.freqs" is left out, because Meta's code recomputes it. ``ValueError`` for a name
-    that transformers' ``LlamaForCausalLM`` does not have, and for head counts that do not fit the weights.
+    ``params``: as in `meta_to_transformers`. "rope.freqs" is left out, because Meta's code recomputes it.
+    ``ValueError`` for a name that transformers' ``LlamaForCausalLM`` does not have, and for head counts that do not
+    match the weights.
 
     >>> import torch
     >>> rows, params = torch.arange(8.0)[:, None].expand(8, 8), {"dim": 8, "n_heads": 2}

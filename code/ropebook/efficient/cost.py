@@ -10,10 +10,10 @@ from ropebook.efficient.forms import FORMS
 
 @dataclass(frozen=True)
 class RotationCost:
-    """The cost of rotating the heads of one token; made by :func:`rotation_cost`.
+    """The cost of rotating the heads of one token, as returned by :func:`rotation_cost`.
 
-    Operations are additions, multiplications and sign changes of real numbers. Bytes are what each step of a form reads
-    and writes, added up as if no cache kept anything from one step to the next.
+    Operations are additions, multiplications and sign changes of real numbers. Bytes count everything that each step
+    reads and writes, as if nothing stayed in a cache from one step to the next.
     """
 
     flops: int
@@ -29,13 +29,14 @@ class RotationCost:
 
     @property
     def intensity(self) -> float:
-        """Operations per byte. If a processor can do more operations than this in the time that it takes to move a
-        byte, the memory decides how long the rotation takes."""
+        """Operations per byte. If a processor can do more operations than this in the time that it takes to move one
+        byte, memory limits the speed of the rotation."""
         return self.flops / self.bytes
 
 
-# For each entry of a head: operations, then numbers read and written. The last number counts the table's numbers, per
-# token and per entry of a single head. ("dense" has d times these operations and table entries.)
+# The cost of each form: operations per entry of a head, numbers read and written per entry of a head, and numbers read
+# from the table per entry of a single head. For "dense", the operations and the table's numbers must be multiplied by
+# d.
 _COSTS = {
     ("dense", "interleaved"): (2, 2, 1),
     ("dense", "half"): (2, 2, 1),
@@ -63,7 +64,7 @@ def rotation_cost(
     layout: str = "interleaved",
     bytes_per_element: int = 4,
 ) -> RotationCost:
-    """The cost of ``form`` per token, counted by hand, for ``n_heads`` heads of d = ``head_dim`` entries.
+    """Return the cost of ``form`` per token, as counted by hand, for ``n_heads`` heads of d = ``head_dim`` entries.
 
     H is ``n_heads``. Each number of the data, the tables and the temporaries takes ``bytes_per_element`` bytes:
 
@@ -73,7 +74,7 @@ def rotation_cost(
     - "sparse" (`rotate_interleaved`, `rotate_halves`): 3.5d·H operations, 10d·H numbers (sign d, swap 2d, two products
       2d each, sum 3d), a table of 2d
     - "by_pairs" run step by step: 3d·H operations, 9d·H numbers, a table of 2d
-    - "complex": 3d·H operations (4 products and 2 sums a pair), 2d·H numbers, a table of d; half-split 6d·H numbers
+    - "complex": 3d·H operations (4 products and 2 sums per pair), 2d·H numbers, a table of d; half-split 6d·H numbers
     - "eager": for interleaved pairs the same as "complex"; for half-split pairs 5d·H numbers and a table of 2d, in
       chunks, so that most of the data stays in the cache (for few tokens 7d·H numbers, with one step fewer)
     - "in_place": for interleaved pairs 2d·H numbers; for half-split pairs 6d·H numbers and the table of 2d for every

@@ -6,13 +6,13 @@ counter-clockwise:
     x₁′ = x₁ cos φ − x₂ sin φ
     x₂′ = x₂ cos φ + x₁ sin φ
 
-In layout "interleaved" a pair consists of the entries (2i, 2i + 1), as in Su et al., "RoFormer" (2021), equation 34;
-in layout "half" it consists of (i, i + d/2), as in GPT-NeoX and in transformers' Llama. The forms take x (…, T, d)
-with cos and sin (T, d/2), or x (B, H, T, d) with cos and sin (B, T, d/2), as `ropebook.rope.cos_sin` gives them. The
-result has the type of x. cos and sin are float32 or float64, never a half type. Half-precision data are widened for
-the arithmetic, and only the result is rounded.
+In layout "interleaved" a pair consists of the entries (2i, 2i + 1), as in Su et al., "RoFormer" (2021), equation 34; in
+layout "half" it consists of (i, i + d/2), as in GPT-NeoX and in transformers' Llama. The forms take x (…, T, d) with
+cos and sin (T, d/2), or x (B, H, T, d) with cos and sin (B, T, d/2), as returned by `ropebook.rope.cos_sin`. The result
+has the dtype of x. cos and sin are float32 or float64, never half precision. Half-precision data are widened for the
+arithmetic, and only the result is rounded.
 
-Every form checks its arguments (`fit`). Where one form calls another, it calls the version without checks.
+Every form checks its arguments (`fit`). When one form calls another, it calls the version without checks.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def fit(
     layout: str = "interleaved",
     partial: bool = False,
 ) -> tuple[Float[Tensor, "... pairs"], Float[Tensor, "... pairs"]]:
-    """Checks a form's arguments (types, shapes, and whether they fit together), and returns cos and sin `over_heads`.
+    """Check a form's arguments (types, shapes, and whether they fit together), and return cos and sin as `over_heads`
+    returns them.
 
     ``partial``: cos and sin may cover fewer pairs than x has. ``TypeError`` or ``ValueError`` if something is wrong.
     """
@@ -63,7 +64,7 @@ def fit(
 
 
 def check_tables(cos: Tensor, sin: Tensor) -> None:
-    """Does the part of `fit` that concerns only cos and sin."""
+    """Do the checks of `fit` that involve only cos and sin."""
     for name, table in (("cos", cos), ("sin", sin)):
         if checks.floating(name, table).dtype not in (torch.float32, torch.float64):
             raise TypeError(f"{name} must be float32 or float64, got {table.dtype}")
@@ -78,7 +79,7 @@ def check_tables(cos: Tensor, sin: Tensor) -> None:
 
 
 def check_rows(x: Tensor, cos: Tensor, partial: bool, name: str = "x") -> None:
-    """Does the part of `fit` that checks x (called ``name`` in errors) and whether cos has rows for its tokens."""
+    """Do the checks of `fit` on x (called ``name`` in errors), and check that cos has rows for its tokens."""
     checks.rotatable(name, x)
     rope.check_pairs(x, name)
     if x.device != cos.device:
@@ -103,14 +104,14 @@ def over_heads(
     cos: Float[Tensor, "... pairs"],
     sin: Float[Tensor, "... pairs"],
 ) -> tuple[Float[Tensor, "... pairs"], Float[Tensor, "... pairs"]]:
-    """Gives cos and sin (B, T, d/2) an axis for the heads of x (B, H, T, d). If they have no batch axis, they are
-    returned unchanged. The arguments are not checked."""
+    """Add an axis for the heads of x (B, H, T, d) to cos and sin (B, T, d/2). If cos and sin have no batch axis, they
+    are returned unchanged. The arguments are not checked."""
     if cos.ndim == 3 and x.ndim == 4:
         return cos.unsqueeze(1), sin.unsqueeze(1)
     return cos, sin
 
 
-# When it converts a single token, Tensor.to spends half as long inspecting its arguments as on the conversion itself.
+# For a single token, Tensor.to spends half as long on inspecting its arguments as on the conversion itself.
 _CASTS = {
     torch.float16: Tensor.half,
     torch.bfloat16: Tensor.bfloat16,
@@ -120,13 +121,13 @@ _CASTS = {
 
 
 def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Computes ``x.to(dtype)``, but skips the call if x already has this type, because even then it would take as long
-    as a small product."""
+    """Compute ``x.to(dtype)``, but skip the call if x already has this dtype, because the call alone takes as long as a
+    small product."""
     return x if x.dtype == dtype else _CASTS[dtype](x)
 
 
 def fitted(form: Form) -> Form:
-    """Wraps a form(x, cos, sin, layout) so that `fit` first checks its arguments."""
+    """Wrap a form(x, cos, sin, layout) so that its arguments are first checked by `fit`."""
 
     @functools.wraps(form)
     def checked(
@@ -138,8 +139,8 @@ def fitted(form: Form) -> Form:
 
 
 def unchecked(form: Form) -> Form:
-    """The form inside a `fitted` one. It doesn't check its arguments; the caller must have done that, and must pass cos
-    and sin `over_heads`."""
+    """Return the form that `fitted` wrapped. It does not check its arguments, so the caller must have done that. The
+    caller must also pass cos and sin as `over_heads` returns them."""
     return form.__wrapped__
 
 
@@ -150,8 +151,8 @@ def unchecked(form: Form) -> Form:
 def rotate_dense(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Computes R_m x as the paper writes it, with a d × d matrix for each position. Nearly all its entries are
-    zeros."""
+    """Compute R_m x as the paper writes it, with a d × d matrix for each position. Nearly all entries of the matrix are
+    zero."""
     dim = x.shape[-1]
     matrix = cos.new_zeros(*cos.shape[:-1], dim, dim)
     first, second = split(torch.arange(dim, device=x.device), layout)
@@ -166,7 +167,7 @@ def rotate_dense(
 def rotate_blocks(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Computes only the blocks of R_m x: for each position and pair, a 2 × 2 matrix times the pair."""
+    """Compute R_m x from the nonzero blocks of R_m only: for each position and pair, a 2 × 2 matrix times the pair."""
     rows = torch.stack((cos, -sin), -1), torch.stack((sin, cos), -1)
     blocks = torch.stack(rows, -2)
     pairs = torch.stack(split(x, layout), -1)
@@ -177,8 +178,7 @@ def rotate_blocks(
 def rotate_every_two(
     x: Shaped[Tensor, "*shape dim"],
 ) -> Shaped[Tensor, "*shape dim"]:
-    """Rotates every pair (2i, 2i + 1) by a quarter turn: (x₀, x₁, x₂, x₃, …) to (−x₁, x₀, −x₃,
-    x₂, …).
+    """Rotate every pair (2i, 2i + 1) by a quarter turn: (x₀, x₁, x₂, x₃, …) to (−x₁, x₀, −x₃, x₂, …).
 
     >>> rotate_every_two(torch.tensor([1, 2, 3, 4]))
     tensor([-2,  1, -4,  3])
@@ -188,7 +188,7 @@ def rotate_every_two(
 
 
 def rotate_half(x: Shaped[Tensor, "*shape dim"]) -> Shaped[Tensor, "*shape dim"]:
-    """Rotates every pair (i, i + d/2) by a quarter turn: the halves (x₁, x₂) to (−x₂, x₁).
+    """Rotate every pair (i, i + d/2) by a quarter turn: the halves (x₁, x₂) to (−x₂, x₁).
 
     >>> rotate_half(torch.tensor([1, 2, 3, 4]))
     tensor([-3, -4,  1,  2])
@@ -198,7 +198,7 @@ def rotate_half(x: Shaped[Tensor, "*shape dim"]) -> Shaped[Tensor, "*shape dim"]
 
 
 def _signed(x: Tensor) -> Tensor:
-    """Returns x. ``TypeError`` if its type has no negative numbers: in uint8, −1 would become 255."""
+    """Return x unchanged. ``TypeError`` if its dtype has no negative numbers: in uint8, −1 would become 255."""
     if not checks.tensor("x", x).dtype.is_signed:
         raise TypeError(
             f"x must be of a type with negative numbers, got dtype {x.dtype}"
@@ -207,7 +207,7 @@ def _signed(x: Tensor) -> Tensor:
 
 
 def rotate_interleaved(x: Vectors, cos: Table, sin: Table) -> Vectors:
-    """Computes the sparse form in layout "interleaved": x ⊗ cos + rotate_every_two(x) ⊗ sin (Su et al. 2021, equation
+    """Compute the sparse form in layout "interleaved": x ⊗ cos + rotate_every_two(x) ⊗ sin (Su et al. 2021, equation
     34)."""
     cos, sin = fit(x, cos, sin)
     cos, sin = cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
@@ -215,7 +215,7 @@ def rotate_interleaved(x: Vectors, cos: Table, sin: Table) -> Vectors:
 
 
 def rotate_halves(x: Vectors, cos: Table, sin: Table) -> Vectors:
-    """Computes the sparse form in layout "half": x ⊗ cos + rotate_half(x) ⊗ sin, as in GPT-NeoX and transformers'
+    """Compute the sparse form in layout "half": x ⊗ cos + rotate_half(x) ⊗ sin, as in GPT-NeoX and transformers'
     Llama."""
     cos, sin = fit(x, cos, sin)
     cos, sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
@@ -225,7 +225,7 @@ def rotate_halves(x: Vectors, cos: Table, sin: Table) -> Vectors:
 def rotate_sparse(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Calls `rotate_interleaved` or `rotate_halves`, depending on ``layout``."""
+    """Call `rotate_interleaved` or `rotate_halves`, depending on ``layout``."""
     checks.layout(layout)
     form = rotate_interleaved if layout == "interleaved" else rotate_halves
     return form(x, cos, sin)
@@ -235,8 +235,8 @@ def rotate_sparse(
 def rotate_by_pairs(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Computes the two lines of the formula. Plain torch makes six temporaries in the process; a compiler turns it into
-    one loop."""
+    """Compute the two lines of the formula directly. Plain torch creates six temporary tensors along the way; a
+    compiler turns the whole computation into one loop."""
     x1, x2 = split(x, layout)
     y = join(x1 * cos - x2 * sin, x2 * cos + x1 * sin, layout)
     return y.to(x.dtype)
@@ -249,7 +249,7 @@ by_pairs = unchecked(rotate_by_pairs)
 def rotate_complex(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Multiplies complex numbers, (x₁ + ix₂)(cos φ + i sin φ), in a single pass over the data.
+    """Multiply complex numbers, (x₁ + ix₂)(cos φ + i sin φ), in a single pass over the data.
 
     Interleaved pairs are already stored like complex numbers. The two halves of half-split pairs must be brought
     together first.
@@ -259,7 +259,7 @@ def rotate_complex(
         wide = join(*split(wide, "half"), "interleaved")
     elif not _is_complex_in_memory(wide):
         wide = wide.clone(memory_format=torch.contiguous_format)
-    # We don't use unflatten and flatten, because autograd's own vmap (is_grads_batched) lacks them.
+    # We don't use unflatten and flatten, because autograd's own vmap (is_grads_batched) does not support them.
     z = torch.view_as_complex(wide.view(*wide.shape[:-1], wide.shape[-1] // 2, 2))
     y = cast(torch.view_as_real(z * torch.complex(cos, sin)), x.dtype)
     return join(*y.unbind(-1), "half") if layout == "half" else y.reshape(x.shape)
@@ -272,9 +272,10 @@ complex_product = unchecked(rotate_complex)
 def rotate_eager(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """The fastest form without a compiler, and the default except on CUDA. Interleaved pairs are rotated by
-    `rotate_complex`. For half-split pairs, the two lines of the formula are written directly into the result, in chunks
-    of tokens that fit in the processor's cache. Inside your own ``torch.compile``, this is `rotate_by_pairs`.
+    """Rotate x in the fastest way that needs no compiler. This is the default except on CUDA. Interleaved pairs are
+    rotated by `rotate_complex`. For half-split pairs, the two lines of the formula are written directly into the
+    result, in chunks of tokens that fit in the processor's cache. Inside your own ``torch.compile``, `rotate_by_pairs`
+    is used instead.
 
     Autograd rotates the gradient by −φ, so it need not keep x (`Turn`).
     """
@@ -309,8 +310,9 @@ class Turn(torch.autograd.Function):
 
 
 def _plain(*tensors: Tensor) -> bool:
-    """Whether x can be rotated by cos and sin without torch recording it: cos and sin need no gradient, there are no
-    tangents and no transforms of torch.func, and all are ordinary tensors that are not being traced."""
+    """Return whether x, cos and sin can be used without torch recording the rotation. They can if cos and sin need no
+    gradient, there are no tangents and no transforms of torch.func, and all tensors are ordinary ones that are not
+    being traced."""
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors[1:]):
         return False
     if forward_ad._current_level >= 0 or torch.jit.is_tracing():
@@ -319,15 +321,16 @@ def _plain(*tensors: Tensor) -> bool:
 
 
 def ordinary(x: Tensor) -> bool:
-    """Whether the tensor contains actual numbers, unlike one that is being traced or belongs to a transform of
-    torch.func."""
+    """Return whether the tensor contains actual numbers. A tensor that is being traced, or that belongs to a transform
+    of torch.func, does not."""
     func = torch._C._functorch
     wrapped = func.is_functorch_wrapped_tensor(x) or func.is_legacy_batchedtensor(x)
     return type(x) in (Tensor, torch.nn.Parameter) and not wrapped
 
 
 def whole_rows(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """Gives cos and ∓sin for each entry of a half-split vector instead of each pair, as `rotate_few` needs them.
+    """Return cos and ∓sin for every entry of a half-split vector, instead of for every pair. `rotate_few` needs them in
+    this form.
 
     >>> whole_rows(torch.ones(1, 1), torch.full((1, 1), 2.0))
     (tensor([[1., 1.]]), tensor([[-2.,  2.]]))
@@ -338,8 +341,8 @@ def whole_rows(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
 def rotate_few(
     x: Vectors, cos: Float[Tensor, "... dim"], sin: Float[Tensor, "... dim"]
 ) -> Vectors:
-    """Rotates half-split x in as few operations as possible, without checks: x ⊗ cos plus its swapped halves times
-    ∓sin.
+    """Rotate half-split x with as few operations as possible, without checks: x ⊗ cos plus the swapped halves of x
+    times ∓sin.
 
     >>> rotate_few(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2), torch.tensor([[-1.0, 1.0]]))
     tensor([[-4.,  3.]])
@@ -357,7 +360,7 @@ CHUNK = 2**18
 
 
 def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-    """Computes the same product in memory that is allocated only once; without autograd."""
+    """Rotate x without autograd, in memory that is allocated only once."""
     dtype = torch.promote_types(x.dtype, cos.dtype)
     if layout != "half" and dtype == x.dtype:
         return complex_product(x, cos, sin, layout)
@@ -396,14 +399,14 @@ def _written(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
 
 
 def _turned(x: Tensor, cos: Tensor, sin: Tensor, layout: str) -> Tensor:
-    """Rotates x, which must have the type of cos and sin. In layout "half", cos is as wide as x."""
+    """Rotate x, which must have the dtype of cos and sin. In layout "half", cos is as wide as x."""
     if layout != "half":
         return complex_product(x, cos, sin, layout)
     return _add_other_half(x * cos, x, sin)
 
 
 def _add_other_half(y: Tensor, x: Tensor, sin: Tensor) -> Tensor:
-    """Completes the rotation of y = x ⊗ cos: adds to each half of y the other half of x times ∓sin."""
+    """Complete the rotation of y = x ⊗ cos by adding, to each half of y, the other half of x times ∓sin."""
     (y1, y2), (x1, x2) = y.chunk(2, -1), x.chunk(2, -1)
     y1.addcmul_(x2, sin, value=-1)
     y2.addcmul_(x1, sin)
@@ -413,7 +416,7 @@ def _add_other_half(y: Tensor, x: Tensor, sin: Tensor) -> Tensor:
 def rotate_in_place(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Overwrites x with its rotation and returns it. This needs extra memory for only one head at a time, or for one
+    """Overwrite x with its rotation and return it. This needs extra memory for only a single head, or for a single
     token.
 
     Autograd rotates the gradient by −φ, so x itself is not kept. If x is a leaf of the graph, or a view of one, it is
@@ -460,7 +463,7 @@ class InPlace(torch.autograd.Function):
 
 
 def overwrite(x: Vectors, cos: Table, sin: Table, layout: str) -> Vectors:
-    """Rotates x in place, without checks and without autograd."""
+    """Rotate x in place, without checks and without autograd."""
     if x.ndim > 1 and x.shape[-2] == 1 and x.numel() <= SMALL:
         return x.copy_(eager(x, *over_heads(x, cos, sin), layout))
     same_type = x.dtype == cos.dtype
@@ -490,11 +493,11 @@ def _is_complex_in_memory(x: Tensor) -> bool:
 def rotate_compiled(
     x: Vectors, cos: Table, sin: Table, layout: str = "interleaved"
 ) -> Vectors:
-    """Runs `rotate_by_pairs` through ``torch.compile``, which makes it one loop that reads x once and writes the result
-    once.
+    """Run `rotate_by_pairs` through ``torch.compile``, which turns it into one loop that reads x once and writes the
+    result once.
 
-    The first call compiles, so it takes much longer than later calls, whose tensors may have other sizes. Without a
-    working compiler the function warns (``RuntimeWarning``) and rotates eagerly.
+    The first call compiles, so it takes much longer than later calls. Later calls may pass tensors of other sizes.
+    Without a working compiler the function warns (``RuntimeWarning``) and rotates eagerly.
     """
     if torch.compiler.is_compiling():
         return by_pairs(x, cos, sin, layout)
@@ -543,8 +546,7 @@ FORMS = types.MappingProxyType(
 
 
 def _product(equation: str, left: Tensor, right: Tensor) -> Tensor:
-    """Computes an einsum in the wider of the two types, regardless of autocast. The result has the type of
-    ``right``."""
+    """Compute an einsum in the wider of the two types, regardless of autocast. The result has the type of ``right``."""
     wide = torch.result_type(left, right)
     with torch.autocast(right.device.type, enabled=False):
         return torch.einsum(equation, left.to(wide), right.to(wide)).to(right.dtype)

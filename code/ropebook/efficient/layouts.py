@@ -1,4 +1,4 @@
-"""Converts between the two layouts by reordering a head's entries or a projection's rows."""
+"""Convert between the two layouts by reordering a head's entries or a projection's rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ropebook.shapes import Int, Shaped
 def interleaved_to_half(
     dim: int, rotary_dim: int | None = None
 ) -> Int[Tensor, " dim"]:
-    """The order for which x_half = x_interleaved[..., order]: first the first entries of all pairs, then the second
-    ones. Shape (dim,), int64.
+    """Return the order for which x_half = x_interleaved[..., order]: the first entries of all pairs, followed by all
+    the second entries. Shape (dim,), int64.
 
     Entries from index ``rotary_dim`` (default ``dim``) on are not moved.
 
@@ -29,7 +29,7 @@ def interleaved_to_half(
 def half_to_interleaved(
     dim: int, rotary_dim: int | None = None
 ) -> Int[Tensor, " dim"]:
-    """The inverse order, for which x_interleaved = x_half[..., order]. Shape (dim,), int64.
+    """Return the inverse order, for which x_interleaved = x_half[..., order]. Shape (dim,), int64.
 
     >>> half_to_interleaved(6)
     tensor([0, 3, 1, 4, 2, 5])
@@ -44,7 +44,7 @@ def convert_weight(
     to: str,
     rotary_dim: int | None = None,
 ) -> Shaped[Tensor, "rows ..."]:
-    """Reorders the outputs of a query or key projection, given its weight or bias, for the other layout.
+    """Convert a query or key projection to the other layout by reordering its outputs, given its weight or bias.
 
     ``weight``: (n_heads·head_dim, inputs), as in torch.nn.Linear, or a bias (n_heads·head_dim,). ``n_heads`` counts
     the heads of this projection; with grouped heads, keys have fewer than queries. ``to`` is the layout you want; the

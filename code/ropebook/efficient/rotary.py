@@ -48,18 +48,18 @@ def apply_rotary(
     backend: str | None = None,
     in_place: bool = False,
 ) -> Vectors:
-    """Rotates x; the result has the same shape and type. Use this function in your own code.
+    """Rotate x; the result has the same shape and type. Use this function in your own code.
 
     ``x``: (B, H, T, d), or (…, T, d) where cos and sin are (T, rotary_dim/2). If rotary_dim < d, the first rotary_dim
     entries are rotated and the rest are left unchanged.
 
     ``layout``: "half" for Llama, Qwen, Gemma, Mistral and GPT-NeoX in transformers, "interleaved" for Meta's own Llama
-    and GPT-J. If it is left out, it is "interleaved", and a ``FutureWarning`` says that a later release will require
+    and GPT-J. If you leave it out, it is "interleaved", and a ``FutureWarning`` says that a later release will require
     it.
 
     ``backend``: "eager", "compiled" (`rotate_compiled`), "triton" (the kernel in ``ropebook.triton_kernel``), or
-    ``None``, which means triton on CUDA where it can run, and otherwise eager. ``in_place``: x is overwritten and
-    returned, under the rules of `rotate_in_place`, and you can't choose a backend.
+    ``None``, which means triton on CUDA where it can run, and otherwise eager. With ``in_place``, x is overwritten and
+    returned under the rules of `rotate_in_place`, and you can't choose a backend.
     """
     layout = checks.layout_said(layout)
     fit(x, cos, sin, layout, partial=True)
@@ -78,8 +78,8 @@ def apply_rotary_qk(
     backend: str | None = None,
     in_place: bool = False,
 ) -> tuple[Float[Tensor, "*q_batch seq dim"], Float[Tensor, "*k_batch seq dim"]]:
-    """Rotates q and k by the same positions, as `apply_rotary` would each of them, and in a single launch if the
-    backend can do that.
+    """Rotate q and k by the same positions, as `apply_rotary` would rotate each of them, but in a single launch if the
+    backend supports that.
 
     ``in_place``: two tensors that share memory are refused (``ValueError``), because the shared part would be rotated
     twice.
@@ -95,7 +95,7 @@ def apply_rotary_qk(
 def _overwritten(
     tensors: tuple[Tensor, ...], cos: Tensor, sin: Tensor, layout: str
 ) -> tuple[Tensor, ...]:
-    """Rotates the first entries of each tensor with `rotate_in_place`, and returns the tensors. ``ValueError`` if they
+    """Rotate the first entries of each tensor with `rotate_in_place`, and return the tensors. ``ValueError`` if they
     share memory."""
     if len(tensors) == 2:
         memory.check_apart(*tensors)
@@ -112,8 +112,8 @@ def _rotated(
     backend: str | None,
     rows: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
-    """Does the work of `apply_rotary` for one tensor or two; only ``backend`` is checked. ``rows``: the `whole_rows` by
-    which to rotate half-split entries, or None."""
+    """Do the work of `apply_rotary` for one or two tensors, checking only ``backend``. ``rows``: the result of
+    `whole_rows` with which to rotate half-split entries, or None."""
     if rows is not None and _better_as_one(tensors):
         q, k = tensors
         turned = rotate_few(torch.cat(tensors, 1), *rows)
@@ -135,7 +135,8 @@ def _rotated(
 
 
 def _better_as_one(tensors: tuple[Tensor, ...]) -> bool:
-    """Whether q and k are so small (one token, say) that launching an operation takes longer than carrying it out."""
+    """Return whether q and k are so small (one token, say) that launching an operation takes longer than carrying it
+    out."""
     if len(tensors) < 2 or torch.compiler.is_compiling():
         return False
     q, k = tensors
@@ -145,7 +146,7 @@ def _better_as_one(tensors: tuple[Tensor, ...]) -> bool:
 def _first_entries(
     form: Form, x: Tensor, cos: Tensor, sin: Tensor, layout: str
 ) -> Tensor:
-    """Rotates the first entries of x, as many as cos and sin cover; the others are unchanged."""
+    """Rotate as many of the first entries of x as cos and sin cover, and leave the others unchanged."""
     cos, sin = over_heads(x, cos, sin)
     rotary_dim = 2 * cos.shape[-1]
     if x.shape[-1] == rotary_dim:
@@ -155,7 +156,7 @@ def _first_entries(
 
 
 def choose_backend(backend: str | None, tensors: tuple[Tensor, ...]) -> str:
-    """Returns the backend for `apply_rotary`: the one named, or for None the one that suits these tensors.
+    """Return the backend for `apply_rotary`: the named one, or for None the one that suits these tensors.
 
     >>> choose_backend(None, (torch.zeros(1, 1, 1, 2),))
     'eager'
@@ -184,26 +185,26 @@ class RotaryEmbedding(nn.Module):
 
     ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head are rotated, with θ_i =
     base^(−2i/rotary_dim), as in GPT-NeoX. ``layout`` and ``backend``: as in `apply_rotary`. ``table_length``: the
-    initial number of rows in the table of cosines and sines (default 4096). The table starts at position 0 and
-    doubles when a text grows past its end. Rows much further away are computed but not kept; they are needed, for
-    example, when the ``offset`` belongs to a cache that was filled elsewhere.
+    initial number of rows in the table of cosines and sines (default 4096). The table starts at position 0 and doubles
+    when a sequence grows past its end. Rows much further away are computed but not kept; they are needed, for example,
+    when the ``offset`` belongs to a cache that was filled elsewhere.
 
     ``scaling``: a method of context extension, as a function (inv_freq, length) -> (inv_freq, attention_factor).
     inv_freq is (rotary_dim/2,), float64. length is the highest position + 1 if that follows from shapes and the offset.
     It is ``None`` for a tensor of positions, which would have to be read back from the device. cos and sin are
-    multiplied by attention_factor, so the rotated entries' part of a score grows by its square; the other entries (from
-    rotary_dim on) are unaffected. With scaling there is no table, because the frequencies may depend on the length. A
-    method read from a config (:func:`ropebook.extrapolation.from_transformers`) requires the config's base and
-    rotary_dim, and an explicit layout, because configs do not give one; ``ValueError`` otherwise.
+    multiplied by attention_factor, so the rotated entries' part of a score is multiplied by its square; the other
+    entries (from rotary_dim on) are unaffected. With scaling there is no table, because the frequencies may depend on
+    the length. A method read from a config (:func:`ropebook.extrapolation.from_transformers`) requires the config's
+    base and rotary_dim, and an explicit layout, because configs do not give one; ``ValueError`` otherwise.
 
-    ``torch.compile`` and ``torch.export`` work; ``torch.jit.script`` does not, because it has no keyword-only
+    ``torch.compile`` and ``torch.export`` work; ``torch.jit.script`` does not, because it does not support keyword-only
     arguments.
 
     There is nothing to train and nothing in the state_dict. ``inv_freq`` is float64 and stays float64 even if
     ``.half()``, ``.to(dtype)`` or autocast changes the model's type. Angles are float64, cos and sin float32 (float64
     for float64 data). ``dim``, ``rotary_dim``, ``base`` and ``inv_freq`` (rotary_dim/2,) depend on one another and
-    cannot be set (``AttributeError``); for other frequencies, make another module with another base or ``scaling``.
-    Reading ``inv_freq`` gives a copy.
+    cannot be set (``AttributeError``); for other frequencies, create another module with another base or ``scaling``.
+    Reading ``inv_freq`` returns a copy.
 
     >>> rope = RotaryEmbedding(dim=4, layout="half")
     >>> q, k = torch.ones(1, 2, 3, 4), torch.ones(1, 1, 3, 4)
@@ -272,12 +273,12 @@ class RotaryEmbedding(nn.Module):
         tuple[Float[Tensor, "batch _ _ dim"], Float[Tensor, "batch _ _ dim"]]
         | Float[Tensor, "batch _ _ dim"]
     ):
-        """Rotates q and k by their positions and returns (q′, k′), or only q′ if there is no ``k``.
+        """Rotate q and k by their positions and return (q′, k′), or only q′ if ``k`` is None.
 
-        ``positions``: a tensor (T,) or (B, T), integers, float32 or float64; default offset … offset + T − 1. With a
-        cache of keys, ``offset`` is the number of tokens already in it. Packed texts and left padding need
+        ``positions``: a tensor (T,) or (B, T), integers, float32 or float64; by default offset … offset + T − 1. With a
+        cache of keys, ``offset`` is the number of tokens already in it. Packed sequences and left padding need
         ``positions``. ``tokens_first``: q and k are (B, T, heads, dim), and so are the results. ``in_place``: q and k
-        are overwritten, under the rules of `rotate_in_place`; they are also refused if they share memory.
+        are overwritten under the rules of `rotate_in_place`; they are also refused if they share memory.
         """
         given = (q,) if k is None else (q, k)
         shapes = []
@@ -313,8 +314,8 @@ class RotaryEmbedding(nn.Module):
     def _places(
         self, q: Tensor, positions: Tensor | None, offset: int
     ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-        """Returns cos and sin for q (B, H, T, dim), either computed or read from the table. If q is a single token that
-        is rotated by `whole_rows`, it returns those as well."""
+        """Return cos and sin for q (B, H, T, dim), either computed or read from the table. The third item is the result
+        of `whole_rows` if q is a single token that is rotated with it, otherwise None."""
         dtype = rope.wide(q.dtype)
         if positions is None and q.shape[2] == 1 and self.layout == "half":
             plain = q.is_cpu if self.backend is None else self.backend == "eager"
@@ -325,7 +326,7 @@ class RotaryEmbedding(nn.Module):
     def _last_place(
         self, q: Tensor, offset: int, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-        """Returns cos and sin for one token. They are kept, because the layers of a model ask for the same token one
+        """Return cos and sin for one token, and keep them, because the layers of a model ask for the same token one
         after another."""
         place = offset, dtype, q.device
         if (
@@ -376,9 +377,10 @@ class RotaryEmbedding(nn.Module):
 
     @contextlib.contextmanager
     def keeping_tables(self) -> Iterator[None]:
-        """A context in which cos and sin of the same positions are computed only once for all layers of a model.
+        """Return a context manager in which cos and sin of the same positions are computed only once for all layers of
+        a model.
 
-        The tensors of positions must not change inside it.
+        The position tensors must not change while it is active.
 
         >>> rope, q = RotaryEmbedding(4, layout="half"), torch.ones(1, 2, 3, 4)
         >>> with rope.keeping_tables():
@@ -397,7 +399,8 @@ class RotaryEmbedding(nn.Module):
         *,
         length: int | None = None,
     ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
-        """Computes `cos_sin` with the module's frequencies: two tensors of shape positions.shape + (rotary_dim/2,).
+        """Compute cosines and sines with the module's frequencies: two tensors of shape positions.shape +
+        (rotary_dim/2,).
 
         ``length`` is passed on to ``scaling``. The table is not used."""
         rope.check_positions(positions)
@@ -418,7 +421,7 @@ class RotaryEmbedding(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         offset = checks.integer("offset", offset, minimum=0)
         end = offset + seq_len
-        # A symbolic end comes from a graph for all lengths, which must not depend on the length of this text.
+        # A symbolic end comes from a graph for all lengths, which must not depend on the length of this sequence.
         any_length = isinstance(end, torch.SymInt)
         if not any_length and end > rope.LARGEST_POSITION:
             raise ValueError(
@@ -468,7 +471,7 @@ class RotaryEmbedding(nn.Module):
         # .to(), .half() and similar methods call this. The frequencies move to the new device but are never cast.
         super()._apply(fn, recurse)
         device = fn(torch.empty(0)).device
-        # "meta" has no values, "mps" no float64
+        # "meta" has no values, and "mps" has no float64
         if device.type not in ("meta", "mps"):
             self._inv_freq = self._inv_freq.to(device)
         self._table = None

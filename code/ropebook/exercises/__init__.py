@@ -1,8 +1,9 @@
-"""Exercises with feedback: hand in a function, a word or numbers, and learn which mistake you made, if any.
+"""Exercises with feedback. Hand in a function, a word or numbers, and learn whether the answer is right or which
+mistake you made.
 
-`check` takes the name of an exercise and an answer. Each chapter has a module of exercises, imported only when needed,
-so that a page depends only on its own chapter. `by_hand` has the exercises whose answers are worked out on paper.
-`marking` checks the answers, and `answers` checks those that are numbers.
+`check` takes the name of an exercise and an answer. Each chapter has a module of exercises, which is imported only when
+needed, so a page depends only on its own chapter. `by_hand` contains the exercises that are worked out on paper.
+`marking` checks answers, and `answers` checks those that are numbers.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ TASKS = {
     "decay": ("share", "turned", "leak"),
     "extrapolation": ("base", "parts", "bug"),
 }
-"""The tasks of each chapter. In the chapter's module a task is a constant: its name in capitals."""
+"""The tasks of each chapter. In the chapter's module, each task is a constant with the same name in capitals."""
 
 
 class _Exercises(Mapping[str, Written | Rotation | Chosen | Numbers]):
-    """All exercises, by "chapter: task"."""
+    """Mapping of all exercises, by "chapter: task"."""
 
     def __getitem__(self, name: str) -> Written | Rotation | Chosen | Numbers:
         if name in BY_HAND:

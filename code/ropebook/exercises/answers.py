@@ -1,7 +1,7 @@
-"""Answers that are numbers, as somebody works them out by hand: how they are read and compared.
+"""Read and compare numerical answers to exercises that are worked out by hand.
 
-The site reads and compares them in the browser, `book/_static/answers.js`, with the rules that `Numbers.rules` exports;
-the tests hold both to the same cases.
+On the site, this happens in the browser, in `book/_static/answers.js`. It uses the rules that `Numbers.rules` exports.
+The tests run the same cases through both versions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ropebook.exercises.marking import Feedback
 
-# 12, 1,024, .5, 1e6, π, 2π, and their products and quotients; 16/21 %.
+# Numbers such as 12, 1,024, .5, 1e6, π and 2π, and products and quotients of them; with a percent sign: 16/21 %.
 _DIGITS = r"(?:[0-9]+(?:[, \u00a0\u202f_][0-9]{3})*(?:\.[0-9]+)?|\.[0-9]+)(?:e[+\-−]?[0-9]+)?"
 _FACTOR = rf"(?:{_DIGITS}\s*(?:π|pi)?|π|pi)"
 _NUMBER = re.compile(
@@ -29,21 +29,22 @@ WORDS = {
     "field": "the first that differs is “{label}”: {text} isn't right, and it's none of the usual mistakes.",
     "entry": "the first that differs is number {place} of “{label}”: {text} isn't right, and it's none of the usual mistakes.",
 }
-"""What is said of an answer that is neither right nor a known mistake."""
+"""Feedback on an answer that is neither right nor a known mistake."""
 
 
 class _Refused(Exception):
-    """An answer that can't be compared; the arguments are the key in `WORDS` and what goes into the sentence."""
+    """Raised if an answer can't be compared. The arguments are a key of `WORDS` and the values to fill into that
+    sentence."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """What an exercise asks for: one number, or several in a row.
+    """A field of an exercise. It asks for one number, or for several numbers in a row.
 
     Args:
-        label: what the number is.
+        label: a name for the numbers.
         values: the right answer.
-        within: how far off it may be, as a share of the right answer; of 0, as it is.
+        within: the tolerance, as a fraction of the right answer. If the right answer is 0, the tolerance is absolute.
     """
 
     label: str
@@ -53,21 +54,24 @@ class Field:
     def matches(
         self, found: Sequence[float], values: Sequence[float] | None
     ) -> bool:
-        """Whether an answer is ``values``; None stands for anything."""
+        """Return whether the numbers in an answer are close enough to ``values``. If ``values`` is None, any answer is
+        accepted."""
         if values is None:
             return True
         pairs = zip(found, values, strict=True)
         return all(self.close(one, other) for one, other in pairs)
 
     def close(self, found: float, value: float) -> bool:
-        """Whether a number is as close to ``value`` as it has to be."""
+        """Return whether a number is within the tolerance of ``value``."""
         return abs(found - value) <= self.within * (abs(value) or 1) + 1e-12
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """An exercise whose answer is a number or a few. ``mistakes`` are wrong answers by name: what stands in each field
-    (None where it doesn't matter), and the feedback.
+    """An exercise whose answer consists of one or more numbers.
+
+    ``mistakes`` maps the name of each mistake to the wrong values and the feedback. The values are listed field by
+    field, with None for a field in which any values will do.
     """
 
     fields: Sequence[Field]
@@ -75,7 +79,8 @@ class Numbers:
     praise: str
 
     def check(self, answer: object) -> Feedback:
-        """The feedback on an answer: a number or a text for each field, several fields in a list or a tuple.
+        """Give feedback on an answer, which has one number or string per field. For several fields, the answer is a
+        list or a tuple.
 
         >>> half = Numbers([Field("one half", (0.5,))], {"twice": ([(2,)], "upside down.")}, "so it is.")
         >>> half.check("1/2"), half.check([2]), half.check(0.3)
@@ -114,7 +119,7 @@ class Numbers:
         )
 
     def _shown(self, given: list, found: list[list[float]]) -> str:
-        """The first number that is wrong, as it was written."""
+        """Return feedback that quotes the first wrong number as it was written."""
         for text, field, values in zip(given, self.fields, found, strict=True):
             for place, (one, other) in enumerate(
                 zip(values, field.values, strict=True)
@@ -129,7 +134,7 @@ class Numbers:
         raise AssertionError("no number is wrong")
 
     def rules(self) -> dict:
-        """The rules as data for the page.
+        """Return the right answers, the mistakes and the messages as data for the page.
 
         >>> Numbers([Field("one", (1,))], {}, "so it is.").rules()["fields"]
         [{'label': 'one', 'values': [1], 'within': 0.005}]
@@ -156,7 +161,7 @@ class Numbers:
 
 
 def read(text: str) -> float | None:
-    """The number that a text says, or None.
+    """Convert a string to a number. Return None if it can't be read as a number.
 
     >>> [read(text) for text in ("4/7", "−43", "8,192", "50 %", "a", "")]
     [0.5714285714285714, -43.0, 8192.0, 0.5, None, None]
@@ -181,14 +186,14 @@ def _factor(text: str) -> float:
 
 
 def _parts(text: object) -> list[str]:
-    """The numbers of a field that asks for several, as they were written."""
+    """Split the answer to a field with several numbers into strings, one per number."""
     if not isinstance(text, str):
         return [str(one) for one in text]
     return [part for part in re.split(r"[\s,;()\[\]]+", text) if part]
 
 
 def _values(given: object, field: Field) -> list[float]:
-    """What was written into a field, as numbers. Raises _Refused."""
+    """Convert what was written into a field to numbers. `_Refused` is raised if that is impossible."""
     if isinstance(given, str) and not given.strip():
         raise _Refused("missing", {"label": field.label})
     several = len(field.values) > 1

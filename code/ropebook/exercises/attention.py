@@ -1,4 +1,4 @@
-"""Exercises on attention: causal weights, heads, and a layer that looks ahead."""
+"""Exercises on attention: causal weights, heads, and a layer that leaks future tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _mask(scores: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor) -> Tensor:
-    """The right answer: causal attention weights, (T, T)."""
+    """Compute the right answer: causal attention weights, (T, T)."""
     return _seen(_scores(q, k), _mask(_scores(q, k)))
 
 
@@ -33,7 +33,7 @@ WEIGHTS = Written(
     {
         "no_mask": (
             lambda q, k: _scores(q, k).softmax(-1),
-            "every query sees the future: there is no mask.",
+            "there is no mask, so every query sees the future.",
         ),
         "no_scale": (
             lambda q, k: _seen(q @ k.mT, _mask(q @ k.mT)),
@@ -41,11 +41,11 @@ WEIGHTS = Written(
         ),
         "scaled_by_d": (
             lambda q, k: _seen(q @ k.mT / q.shape[-1], _mask(q @ k.mT)),
-            "scores are divided by d, and not by its root.",
+            "scores are divided by d instead of √d.",
         ),
         "inverted_mask": (
             lambda q, k: _seen(_scores(q, k), ~_mask(_scores(q, k))),
-            "the mask is the wrong way round: each query sees the future alone, and the last sees nothing.",
+            "the mask is the wrong way round: each query sees only the future, and the last one sees nothing.",
         ),
         "upper_mask": (
             lambda q, k: _seen(_scores(q, k), _mask(_scores(q, k)).mT),
@@ -57,7 +57,7 @@ WEIGHTS = Written(
         ),
         "mask_after": (
             lambda q, k: _scores(q, k).softmax(-1).tril(),
-            "the mask comes after softmax: rows no longer sum to one, and the future has taken part in them.",
+            "the mask comes after softmax: rows no longer sum to one, and the future still affects them.",
         ),
         "zero_before": (
             lambda q, k: _scores(q, k).tril().softmax(-1),
@@ -69,18 +69,18 @@ WEIGHTS = Written(
                 .masked_fill(~_mask(_scores(q, k)), -math.inf)
                 .softmax(-2)
             ),
-            "softmax runs along the queries: columns sum to one, rows do not.",
+            "softmax runs along the queries, so columns sum to one, but rows do not.",
         ),
         "exchanged": (
             lambda q, k: weights(k, q),
-            "rows are keys and columns queries: q and k have changed places.",
+            "q and k have changed places: your rows are keys, and your columns are queries.",
         ),
     },
     [
         (random(5, 4, seed=1), random(5, 4, seed=2)),
         (random(3, 8, seed=3), random(3, 8, seed=4)),
     ],
-    "each row sums to one over itself and the past.",
+    "each query spreads a weight of one over itself and the past.",
 )
 
 HEADS = Written(
@@ -88,19 +88,19 @@ HEADS = Written(
     {
         "one_view": (
             lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1),
-            "one reshape gives the shape, and mixes tokens: split the width first, then swap two axes.",
+            "one reshape gives the right shape, but it mixes tokens: split the width first, then swap two axes.",
         ),
         "no_swap": (
             lambda x, n: x.unflatten(-1, (n, -1)),
-            "the heads are split, and stand behind the tokens: swap the two axes.",
+            "the heads are split, but their axis comes after that of the tokens: swap the two axes.",
         ),
         "strided": (
             lambda x, n: x.unflatten(-1, (-1, n)).movedim(-1, 1),
-            "a head takes every n-th entry. It should take neighbours: the head counts slower than the entry.",
+            "your heads take every n-th entry, but each should take a run of neighbouring entries.",
         ),
         "unswapped_view": (
             lambda x, n: x.mT.reshape(x.shape[0], n, -1, x.shape[1]),
-            "entries stand before tokens: the last two axes are swapped.",
+            "the last two axes are swapped: the tokens' axis should come before that of the entries.",
         ),
     },
     [(random(2, 5, 12), 3), (random(1, 4, 6), 2)],
@@ -109,7 +109,7 @@ HEADS = Written(
 
 
 def leaky(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
-    """A causal layer, x (T, D), in which one line leaks future tokens."""
+    """Apply a causal layer to x, (T, D). One of its lines leaks future tokens."""
     q, k, v = x @ w_q, x @ w_k, x @ w_v
     q = q / q.norm(dim=-1, keepdim=True)
     k = k - k.mean(0)
@@ -123,10 +123,10 @@ def leaky(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
 LEAK = Chosen(
     "v",
     {
-        "q": "the length of a query is its own: nothing of other tokens is in it.",
-        "k": "the mean key knows the future, but it moves all scores of a query alike, and softmax does not see that.",
-        "v": "the standard deviation over all tokens knows the future, and each value is divided by it.",
-        "scores": "the largest score knows the future, but it is taken from all scores of a row, and softmax does not see that.",
-        "mask": "the mask shows each query itself and the past: it is right.",
+        "q": "each query is divided by its own length, which contains nothing from other tokens.",
+        "k": "the mean key depends on the future, but it shifts all scores of a query equally, and softmax ignores that.",
+        "v": "the standard deviation over all tokens depends on the future, and each value is divided by it.",
+        "scores": "the largest score depends on the future, but it is subtracted from all scores of a row, and softmax ignores that.",
+        "mask": "the mask is right. It shows each query itself and the past.",
     },
 )

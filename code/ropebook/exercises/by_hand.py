@@ -1,6 +1,7 @@
-"""The exercises by hand: what is asked, what is right, and which wrong answers are known, with what is said of them.
+"""Exercises that are worked out by hand, with their right answers, the known mistakes, and the feedback on each.
 
-This table is all that there is: `check` marks by it, and the site's pages get it as data.
+This table is the only definition of these exercises. `check` marks answers by it, and the site's pages receive it as
+data.
 """
 
 from __future__ import annotations
@@ -237,7 +238,7 @@ _RATIO = 16383 / 4095
 
 
 def _share(radians: float) -> float:
-    """γ of a pair that makes so many radians in L tokens, for α = 1 and β = 32."""
+    """Return γ of a pair that rotates by this many radians in L tokens, for α = 1 and β = 32."""
     return (radians / (2 * pi) - 1) / 31
 
 
@@ -304,4 +305,4 @@ BY_HAND = {
     **DECAY,
     **EXTRAPOLATION,
 }
-"""Every exercise by hand whose answer can be checked, by "chapter: name"."""
+"""All exercises by hand whose answers can be checked, by "chapter: name"."""

@@ -1,4 +1,4 @@
-"""Exercises on complex numbers: a rotation by one product, and the waves of a score."""
+"""Exercises on complex numbers: rotating with a single product, and the waves that add up to a score."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ROTATION = Rotation(
     "one product of complex numbers for every pair.",
     hints={
         "other_layout": "view_as_complex takes neighbours.",
-        "clockwise": "A conjugate too many.",
-        "opposite_signs": "Turn both by the same number; the conjugate comes in the score.",
+        "clockwise": "There is one conjugate too many.",
+        "opposite_signs": "Rotate both by the same number; the conjugate comes later, in the score.",
     },
 )
 
@@ -29,7 +29,7 @@ def _complex(x: Tensor) -> Tensor:
 
 
 def _neighbours(x: Tensor) -> Tensor:
-    """Puts the two entries of each half-split pair side by side."""
+    """Reorder a half-split vector, so that the two entries of each pair are next to each other."""
     return torch.stack(x.chunk(2, -1), -1).flatten(-2)
 
 
@@ -38,7 +38,7 @@ AMPLITUDES = Written(
     {
         "no_conjugate": (
             lambda q, k: _of_products(_complex(q) * _complex(k)),
-            "no conjugate: that is the product q̂ k̂, and the score is the real part of q̂ times k̂ conjugate.",
+            "the conjugate is missing: this is the product q̂ k̂, but the score is the real part of q̂ times the conjugate of k̂.",
         ),
         "swapped": (
             lambda q, k: tuple(reversed(complex_plane.amplitudes(q, k))),
@@ -46,15 +46,15 @@ AMPLITUDES = Written(
         ),
         "wrong_conjugate": (
             lambda q, k: tuple(complex_plane.amplitudes(k, q)),
-            "b has the wrong sign: the other factor is conjugate, and the score is that of −Δ.",
+            "b has the wrong sign: the wrong factor is conjugated, so the score is that of −Δ.",
         ),
         "other_layout": (
             lambda q, k: tuple(complex_plane.amplitudes(_neighbours(q), _neighbours(k))),
-            "pairs are taken half a vector apart: here they are neighbours.",
+            "your pairs are half a vector apart, but here they are neighbours.",
         ),
         "lengths": (
             lambda q, k: (_complex(q).abs() * _complex(k).abs(), 0 * _complex(q).abs()),
-            "the lengths alone: the angle between q and k is lost.",
+            "only the lengths are left: the angle between q and k is lost.",
         ),
     },
     [(random(8, seed=1), random(8, seed=2)), (random(6, seed=3), random(6, seed=4))],
@@ -63,7 +63,7 @@ AMPLITUDES = Written(
 
 
 def planted(q: Tensor, k: Tensor, m: Tensor, n: Tensor, theta: Tensor) -> Tensor:
-    """Computes the score of q at m and k at n, with a mistake in one of the lines."""
+    """Compute the score of q at position m and k at position n. One of the lines has a mistake."""
     query = torch.view_as_complex(q.unflatten(-1, (-1, 2)))
     key = torch.view_as_complex(k.unflatten(-1, (-1, 2)))
     query = query * torch.exp(1j * m * theta)
@@ -75,9 +75,9 @@ def planted(q: Tensor, k: Tensor, m: Tensor, n: Tensor, theta: Tensor) -> Tensor
 BUG = Chosen(
     "product",
     {
-        "query": "neighbours as one number, turned by mθ: it is right.",
-        "key": "turned by nθ, the same way as the query: it is right. The conjugate comes later.",
-        "product": "without a conjugate angles add up: the score knows m + n. It should be query · conj(key).",
-        "return": "the real part, summed over pairs: it is right.",
+        "query": "this line is right. It takes neighbours as one number and rotates it by mθ.",
+        "key": "this line is right. It rotates by nθ, in the same direction as the query. The conjugate comes later.",
+        "product": "without a conjugate, the angles add up, so the score depends on m + n. It should be query · conj(key).",
+        "return": "this line is right. It sums the real part over pairs.",
     },
 )

@@ -12,7 +12,7 @@ from ropebook.exercises.marking import HALF_EXPONENT, Chosen, Written
 
 
 def share(distances: Tensor, dim: int, base: float) -> Tensor:
-    """The right answer: the mean of cos Δθ_i over the pairs."""
+    """Compute the right answer: the mean of cos Δθ_i over the pairs."""
     return rope.angles(distances, dim, base).cos().mean(-1)
 
 
@@ -21,15 +21,15 @@ SHARE = Written(
     {
         "sum": (
             lambda m, d, b: share(m, d, b) * (d // 2),
-            "this is the sum: divide by its value at distance 0, the number of pairs.",
+            "this is the sum: divide it by its value at distance 0, which is the number of pairs.",
         ),
         "over_dim": (
             lambda m, d, b: share(m, d, b) / 2,
-            "divided by d: there are d/2 pairs, and at distance 0 it should be 1.",
+            "this is divided by d. There are d/2 pairs, and the value at distance 0 should be 1.",
         ),
         "sine": (
             lambda m, d, b: rope.angles(m, d, b).sin().mean(-1),
-            "sines have cancelled: for equal vectors cosines stay.",
+            "these are sines, but for equal vectors the sines cancel and the cosines are left.",
         ),
         "degrees": (
             lambda m, d, b: rope.angles(m, d, b).deg2rad().cos().mean(-1),
@@ -37,7 +37,7 @@ SHARE = Written(
         ),
         "absolute": (
             lambda m, d, b: rope.angles(m, d, b).cos().abs().mean(-1),
-            "each term is taken without its sign: a score may be negative.",
+            "each term has lost its sign, but a score may be negative.",
         ),
         "half_exponent": (
             lambda m, d, b: share(m, d, b**0.5),
@@ -53,7 +53,7 @@ SHARE = Written(
         ),
     },
     [(torch.tensor([0, 1, 10, 300]), 8, 10000.0), (torch.tensor([3, 50]), 16, 100.0)],
-    "1 at distance 0, and never again quite so large.",
+    "the curve is 1 at distance 0, and never quite so large again.",
 )  # fmt: skip
 
 
@@ -69,11 +69,11 @@ TURNED = Written(
     {
         "half_turn": (
             _count(math.pi),
-            "these have made half a turn: a whole one is 2π.",
+            "these pairs make half a turn, but a whole turn is 2π.",
         ),
         "radian": (
             _count(1.0),
-            "these have turned by one radian: a whole turn is 2π.",
+            "these pairs rotate by one radian, but a whole turn is 2π.",
         ),
         "one_more": (
             _count(2 * math.pi, 0),
@@ -81,27 +81,28 @@ TURNED = Written(
         ),
         "the_others": (
             lambda length, d, b: d // 2 - decay.turned_pairs(length, d, b),
-            "these are the ones that have not come round.",
+            "these are the pairs that do not complete a turn.",
         ),
         "entries": (
             lambda length, d, b: 2 * decay.turned_pairs(length, d, b),
-            "entries are counted: two of them are one pair.",
+            "this counts entries, but two entries make one pair.",
         ),
         "half_exponent": (
             lambda length, d, b: decay.turned_pairs(length, d, b**0.5),
             HALF_EXPONENT,
         ),
-        "degrees": (_count(360.0), "an angle in radians is compared with 360."),
+        "degrees": (_count(360.0), "this compares an angle in radians with 360."),
     },
     [(4096, 128, 10000.0), (7, 8, 10000.0), (8, 4, 16.0), (512, 64, 500.0)],
-    "a pair has come round if (L − 1)θ reaches 2π.",
+    "a pair completes a turn if (L − 1)θ reaches 2π.",
 )
 
 
 def claim(
     dim: int = 64, base: float = 10000.0, tokens: int = 2048, tries: int = 200
 ) -> Tensor:
-    """Computes scores by distance, "averaged over random vectors", with a mistake that makes them decay."""
+    """Compute scores by distance, "averaged over random vectors". Because of a mistake in one of the lines, the scores
+    decay."""
     q = torch.randn(tries, dim, dtype=torch.float64)
     k = q.clone()
     q_hat, k_hat = (torch.view_as_complex(x.unflatten(-1, (-1, 2))) for x in (q, k))
@@ -115,11 +116,11 @@ def claim(
 LEAK = Chosen(
     "k",
     {
-        "q": "normal numbers, drawn anew for each try: it is right.",
-        "k": "each key is its query. So the content leaks in: for independent keys the mean is 0 at every distance, "
+        "q": "this line is right. It draws new normal numbers for each try.",
+        "k": "each key equals its query, so the content leaks in. For independent keys, the mean is 0 at every distance, "
         "and nothing is there to decay.",
-        "turn": "the angle of every distance, for each pair: it is right.",
-        "scores": "the real part of q̂ times k̂ conjugate, turned: it is right.",
-        "return": "a mean over tries, divided by √d: it is right.",
+        "turn": "this line is right. It has the angle at every distance, for each pair.",
+        "scores": "this line is right. It takes the real part of q̂ times the conjugate of k̂, rotated.",
+        "return": "this line is right. It takes a mean over tries and divides it by √d.",
     },
 )

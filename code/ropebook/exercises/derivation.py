@@ -1,4 +1,4 @@
-"""Exercises on the rotation: its matrix, and the score of two positions."""
+"""Exercises on the rotation: its matrix, and the score of two vectors at their positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _matrix(m: float, dim: int, base: float, layout: str = "interleaved") -> Ten
 
 
 def _unsigned(m: int, dim: int, base: float) -> Tensor:
-    """A wrong rotation: both sines have a plus sign."""
+    """Return a wrong rotation, in which both sines have a plus sign."""
     right = _matrix(m, dim, base)
     return right.where(right.tril() != 0, right.T)
 
@@ -24,23 +24,23 @@ MATRIX = Written(
     {
         "clockwise": (
             lambda m, d, b: _matrix(-m, d, b),
-            "it turns clockwise: the minus belongs in the upper row.",
+            "this rotates clockwise: the minus belongs in the upper row.",
         ),
         "degrees": (
             lambda m, d, b: _matrix(m * torch.pi / 180, d, b),
-            "angles are taken for degrees: 57 times too slow.",
+            "angles are taken to be in degrees, so the rotation is 57 times too slow.",
         ),
         "other_layout": (
             lambda m, d, b: _matrix(m, d, b, "half"),
-            "a proper rotation of other pairs: entry 0 turns with entry d/2, and should with its neighbour.",
+            "this is a proper rotation, but of different pairs: entry 0 is paired with entry d/2 instead of its neighbour.",
         ),
         "same_angle": (
             lambda m, d, b: _matrix(m, d, 1.0),
-            "all pairs turn by m: each has its own frequency.",
+            "all pairs are rotated by m, but each has its own frequency.",
         ),
         "halved_dim": (
             lambda m, d, b: _matrix(m, d, b**2),
-            "frequencies fall too fast: half of d stands in the exponent.",
+            "frequencies fall too fast: the exponent has d/2 instead of d.",
         ),
         "half_exponent": (
             lambda m, d, b: _matrix(m, d, b**0.5),
@@ -48,11 +48,11 @@ MATRIX = Written(
         ),
         "missing_minus": (
             _unsigned,
-            "both sines are plus: this is no rotation, lengths change.",
+            "both sines have a plus sign, so this is not a rotation: lengths change.",
         ),
     },
     [(1, 8, 10000.0), (2, 6, 50.0)],
-    "blocks along the diagonal, each turned by its own angle.",
+    "it has blocks along the diagonal, each with its own angle.",
 )
 
 
@@ -65,23 +65,23 @@ SCORE = Written(
     {
         "wrong_way": (
             lambda q, k, m, n: _score(q, k, m - n),
-            "this is qᵀ R_{m−n} k. The transpose turns q back: qᵀ R_mᵀ R_n k = qᵀ R_{n−m} k.",
+            "this is qᵀ R_{m−n} k. The transpose rotates q back: qᵀ R_mᵀ R_n k = qᵀ R_{n−m} k.",
         ),
         "sum": (
             lambda q, k, m, n: _score(q, k, m + n),
-            "the score knows m + n: one of the two is turned the wrong way.",
+            "the score depends on m + n: one of the two is rotated the wrong way.",
         ),
         "no_sign": (
             lambda q, k, m, n: _score(q, k, -abs(m - n)),
-            "before and behind are alike: the distance has lost its sign.",
+            "keys before and after the query get the same score: the distance has lost its sign.",
         ),
         "query_only": (
             lambda q, k, m, n: _score(q, k, -m),
-            "q is turned and k is not: the score knows m alone.",
+            "q is rotated and k is not, so the score depends on m alone.",
         ),
         "key_only": (
             lambda q, k, m, n: _score(q, k, n),
-            "k is turned and q is not: the score knows n alone.",
+            "k is rotated and q is not, so the score depends on n alone.",
         ),
         "half_exponent": (
             lambda q, k, m, n: _score(q, k, n - m, 100.0),
@@ -89,11 +89,11 @@ SCORE = Written(
         ),
         "not_turned": (
             lambda q, k, m, n: q @ k,
-            "nothing is turned: this is the plain product.",
+            "nothing is rotated: this is the plain product.",
         ),
         "scaled": (
             lambda q, k, m, n: _score(q, k, n - m) / len(q) ** 0.5,
-            "divided by √d: that is attention's affair, the product itself was asked for.",
+            "this is divided by √d, as in attention, but the exercise asks for the product itself.",
         ),
     },
     [
@@ -107,7 +107,7 @@ SCORE = Written(
 def planted(
     q: Tensor, k: Tensor, positions: Tensor, base: float = 10000.0
 ) -> Tensor:
-    """Computes the scores of q and k, (T, d), after a rotation with a mistake in one of its lines."""
+    """Compute the scores of q and k, (T, d), after rotating them. One of the lines of the rotation has a mistake."""
     theta = base ** (-torch.arange(0, q.shape[-1], 2) / q.shape[-1])
     angle = positions[:, None] * theta
     cos, sin = angle.cos(), angle.sin()
@@ -120,10 +120,10 @@ def planted(
 BUG = Chosen(
     "turned_k",
     {
-        "theta": "0, 2, 4, … over d: the frequencies are right.",
-        "angle": "the product of position and frequency, in radians: it is right.",
-        "q1, q2": "neighbours are pairs: it is right.",
-        "turned_q": "counter-clockwise, as it should be. (Firsts and seconds are put in another order, in q and k alike.)",
-        "turned_k": "k is turned clockwise, so the score knows m + n. Both must turn the same way; the transpose does the rest.",
+        "theta": "the frequencies are right. The exponents are 0, 2, 4, … over d.",
+        "angle": "this line is right. An angle is position times frequency, in radians.",
+        "q1, q2": "this line is right. Neighbours are pairs.",
+        "turned_q": "this rotates counter-clockwise, as it should. (It reorders first and second entries, but in the same way for q and k.)",
+        "turned_k": "k is rotated clockwise, so the score depends on m + n. Both must be rotated the same way; the transpose does the rest.",
     },
 )

@@ -1,4 +1,5 @@
-"""Exercises on the implementation: a rotation for given weights, and the weights for another rotation."""
+"""Exercises on the implementation: a rotation that matches given weights, and the conversion of weights for another
+rotation."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ ROTATION = Rotation(
     500_000.0,
     "these weights will speak.",
     hints={
-        "other_layout": "That is a sound rotation, for other weights: this is the commonest mistake of all.",
+        "other_layout": "This is a proper rotation, but for different weights. It is the most common mistake of all.",
         "other_base": "Weights have a base as well.",
     },
 )
@@ -35,11 +36,11 @@ CONVERSION = Written(
     {
         "other_way": (
             lambda weight, n: _convert(weight, n, "interleaved"),
-            "this goes from half to interleaved: the other way.",
+            "this goes the other way, from half-split to interleaved.",
         ),
         "one_head": (
             lambda weight, n: _convert(weight, 1, "half"),
-            "all rows are ordered as one head: pairs are torn into different heads. Go head by head.",
+            "all rows are ordered as if they were one head, so pairs are torn apart. Go head by head.",
         ),
         "columns": (_columns, "columns are reordered: these are inputs. The outputs are the rows."),
         "unchanged": (lambda weight, n: weight, "nothing is reordered."),
@@ -49,19 +50,19 @@ CONVERSION = Written(
         ),
         "heads_mixed": (
             lambda weight, n: weight.unflatten(0, (-1, n)).transpose(0, 1).flatten(0, 1),
-            "rows are dealt out to the heads in turn: a head owns neighbouring rows.",
+            "this deals out rows to the heads in turn, but the rows of a head are neighbours.",
         ),
     },
     [(random(24, 8, seed=1), 3), (random(16, 16, seed=2), 2)],
-    "within each head first entries come first, then second ones.",
+    "within each head, the first entries of all pairs come first, then the second ones.",
 )  # fmt: skip
 
 
 def planted(
     q: Tensor, k: Tensor, cache: list[Tensor], base: float = 10000.0
 ) -> Tensor:
-    """Does one step of generation. q and k (T, d) belong to new tokens; ``cache`` has the keys of earlier ones. One of
-    the lines has a mistake."""
+    """Perform one step of generation. q and k, (T, d), belong to the new tokens, and ``cache`` contains the keys of
+    earlier tokens. One of the lines has a mistake."""
     d, new = q.shape[-1], q.shape[-2]
     theta = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     positions = torch.arange(new)
@@ -74,11 +75,11 @@ def planted(
 BUG = Chosen(
     "positions",
     {
-        "theta": "2i/d with a minus, in float64: it is right.",
+        "theta": "this line is right. The exponent is −2i/d, in float64.",
         "positions": "new tokens start at 0 each time. They should start where the cache ends: "
-        "it works for the prompt, and breaks with the first token after it.",
-        "cos, sin": "computed in float64 and handed over in float32: it is right.",
-        "q, k": "both are turned, in one layout: it is right.",
-        "cache": "keys are kept after they are turned: right, as long as frequencies stay.",
+        "this works for the prompt, but breaks with the first token after it.",
+        "cos, sin": "this line is right. It computes in float64 and returns float32.",
+        "q, k": "this line is right. Both are rotated, in the same layout.",
+        "cache": "this line is right, as long as the frequencies stay the same: it stores the keys after they are rotated.",
     },
 )

@@ -1,4 +1,4 @@
-"""Exercises on longer texts: a new base, and frequencies by parts."""
+"""Exercises on longer texts: raising the base, and scaling the frequencies by parts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BASE = Written(
         ),
         "shorter": (
             lambda base, d, s: base / s ** (d / (d - 2)),
-            "the base has become smaller: pairs turn faster, and should turn slower.",
+            "the base has become smaller, so pairs rotate faster, but they should rotate more slowly.",
         ),
         "pairs": (
             lambda base, d, s: base * s ** (d / (d - 1)),
@@ -36,7 +36,7 @@ BASE = Written(
         "unchanged": (lambda base, d, s: base, "this is the base that there was."),
     },
     [(10000.0, 8, 4.0), (500000.0, 128, 2.0)],
-    "the last pair is stretched by s, the first not at all.",
+    "the last pair is stretched by s, and the first one not at all.",
 )
 
 
@@ -58,31 +58,31 @@ PARTS = Written(
     {
         "turned_round": (
             _with(lambda theta, length: 1 - extrapolation.ramp_in_turns(theta, length)),
-            "the ramp is the wrong way round: fast pairs are stretched, and slow ones kept.",
+            "the ramp is the wrong way round: it stretches fast pairs and keeps slow ones.",
         ),
         "not_clipped": (
             _with(lambda theta, length: _ramp(length * theta / (2 * math.pi))),
-            "the ramp is not clipped: beyond its ends pairs are sped up or reversed.",
+            "the ramp is not clipped, so pairs beyond its ends are sped up or reversed.",
         ),
         "radians": (
             _with(lambda theta, length: _ramp(length * theta).clamp(0, 1)),
-            "radians are taken for turns: a 2π is missing.",
+            "radians are taken for turns: a factor of 2π is missing.",
         ),
         "wavelengths": (
             lambda theta, length, s: theta / (
                 extrapolation.ramp_in_turns(theta, length) + s * (1 - extrapolation.ramp_in_turns(theta, length))
             ),
-            "wavelengths are mixed here: by parts mixes frequencies.",
+            "this mixes wavelengths, but NTK-by-parts mixes frequencies.",
         ),
         "all_stretched": (lambda theta, length, s: theta / s, "all pairs are stretched: that is interpolation."),
         "all_kept": (lambda theta, length, s: theta, "nothing is stretched."),
         "step": (
             _with(lambda theta, length: (length * theta >= 2 * math.pi).double()),
-            "there is no ramp: from one pair to the next it jumps.",
+            "there is no ramp: the factor jumps from one pair to the next.",
         ),
     },
     [(rope.inv_freq(32), 2048, 4.0), (rope.inv_freq(16, 500.0), 512, 8.0)],
-    "pairs of more than 32 turns stay, those of less than one are stretched by s.",
+    "pairs with more than 32 turns are kept, and those with less than one are stretched by s.",
 )  # fmt: skip
 
 
@@ -93,8 +93,8 @@ def planted(
     length: int = 4096,
     base: float = 10000.0,
 ) -> Tensor:
-    """Computes the scores of the newest token with dynamic NTK. q and new are (1, d); ``keys`` were rotated earlier.
-    One of the lines has a mistake."""
+    """Compute the scores of the newest token with dynamic NTK. q and new are (1, d). The keys in ``keys`` were rotated
+    earlier. One of the lines has a mistake."""
     d, n = q.shape[-1], len(keys)
     s = max(1.0, (n + 1) / length)
     theta = (base * s ** (d / (d - 2))) ** (-torch.arange(0, d, 2) / d)
@@ -112,11 +112,11 @@ def planted(
 BUG = Chosen(
     "keys",
     {
-        "s": "1 up to the trained length, then the factor: it is right.",
-        "theta": "the base of NTK-aware scaling for this length: it is right.",
-        "turn": "the newest token is at n, counted from 0: it is right.",
-        "keys": "keys are kept after they are turned, and the next step has other frequencies: beyond L the cache is wrong. "
-        "Keep them unturned, or fix s.",
-        "return": "products over √d: it is right.",
+        "s": "this line is right. It is 1 up to the trained length, and then the factor.",
+        "theta": "this line is right. It has the base of NTK-aware scaling for this length.",
+        "turn": "this line is right. The newest token is at n, counted from 0.",
+        "keys": "keys are stored after they are rotated, but the next step has different frequencies, so the cache is wrong beyond L. "
+        "Store unrotated keys, or fix s.",
+        "return": "this line is right. It divides the products by √d.",
     },
 )

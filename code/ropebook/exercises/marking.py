@@ -1,5 +1,5 @@
-"""How answers are checked. An answer is right, or it makes a known mistake, or the feedback shows where it goes
-wrong."""
+"""Check answers to exercises. The feedback says that an answer is right, names a known mistake, or shows where the
+answer first goes wrong."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ropebook.diagnose import diagnose
 
-# Loose enough to accept an answer in float32.
+# These tolerances also accept answers computed in float32.
 _CLOSE = {"rtol": 1e-4, "atol": 1e-4, "equal_nan": True}
 
 
@@ -20,7 +20,7 @@ HALF_EXPONENT = "the exponent is −i/d: it should be −2i/d, from 0 to nearly 
 
 @dataclass(frozen=True)
 class Feedback:
-    """The feedback on an answer. ``mistake`` names the mistake, or is None if the answer is right."""
+    """Feedback on an answer. ``mistake`` is the name of the mistake, or None if the answer is right."""
 
     mistake: str | None
     said: str
@@ -31,7 +31,7 @@ class Feedback:
         return self.mistake is None
 
     def __str__(self) -> str:
-        """Says whether the answer is right, and gives the feedback."""
+        """Return the verdict and the feedback."""
         return f"{'Right' if self.right else 'Not yet'}: {self.said}"
 
     __repr__ = __str__
@@ -39,8 +39,10 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Written:
-    """An exercise whose answer is a function. ``mistakes`` are wrong answers by name, each with its feedback.
-    ``cases`` are arguments for which the right answer and all mistakes give different results.
+    """An exercise whose answer is a function.
+
+    ``mistakes`` maps names to wrong answers, each with its feedback. ``cases`` are arguments for which the right answer
+    and all of the mistakes return different results.
     """
 
     right: Callable
@@ -49,7 +51,8 @@ class Written:
     praise: str
 
     def check(self, answer: object) -> Feedback:
-        """Gives the feedback for the known answer that this one matches in every case, or shows where it goes wrong."""
+        """Return the feedback for the known answer that gives the same results as this one. If there is none, show
+        where this one goes wrong."""
         found = []
         for case in self.cases:
             about = f"The arguments were {_short(case)}."
@@ -70,7 +73,7 @@ class Written:
         return self._shown(found, expected)
 
     def _shown(self, found: list, expected: list) -> Feedback:
-        """Shows the first case in which the answer's shape or numbers are wrong."""
+        """Return feedback on the first case in which the answer's shape or numbers are wrong."""
         for case, ours, theirs in zip(self.cases, found, expected, strict=True):
             if [x.shape for x in ours] != [x.shape for x in theirs]:
                 said = f"it should return {_shapes(theirs)}, and returned {_shapes(ours)}, for {_short(case)}."
@@ -93,8 +96,8 @@ class Written:
 
 @dataclass(frozen=True)
 class Rotation:
-    """An exercise whose answer is a function (q, k, positions) that rotates q and k, for weights of one layout and
-    base."""
+    """An exercise whose answer is a function f(q, k, positions) that rotates q and k, for weights with a given layout
+    and base."""
 
     layout: str
     base: float
@@ -103,7 +106,7 @@ class Rotation:
     hints: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, answer: object) -> Feedback:
-        """Gives the feedback on the first mistake that the diagnosis finds."""
+        """Return feedback on the first mistake that the diagnosis finds."""
         x = torch.ones(1, 1, 3, self.dim, dtype=torch.float64)
         about = f"q and k were (1, 1, 3, {self.dim}), positions (3,)."
         result = _returned(answer, [x.clone(), x.clone(), torch.arange(3)], about)
@@ -130,13 +133,13 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Chosen:
-    """An exercise whose answer is one of several words. ``options`` maps each word to the feedback on it."""
+    """An exercise whose answer is one of a few strings. ``options`` maps each of them to the feedback on it."""
 
     right: str
     options: Mapping[str, str]
 
     def check(self, answer: object) -> Feedback:
-        """Gives the feedback on this choice."""
+        """Return the feedback on this choice."""
         if answer is None or answer is ...:
             names = ", ".join(map(repr, self.options))
             return Feedback("nothing", f"choose one of {names}.")
@@ -149,7 +152,7 @@ class Chosen:
 
 
 def _returned(answer: object, arguments: Sequence, about: str) -> object:
-    """Calls the answer and returns its result, or a `Feedback` if that can't be used."""
+    """Call the answer, and return its result. If there is no usable result, return a `Feedback` instead."""
     if not callable(answer):
         return Feedback(
             "no_function", f"the answer is a function, this is {answer!r}."
@@ -169,7 +172,7 @@ def _copied(case: tuple) -> list:
 
 
 def _tensors(result: object) -> list[Tensor]:
-    """Converts a result (a tensor, an array, a number, or several of these) to tensors in float64."""
+    """Convert a result (a tensor, an array, a number, or a tuple of these) to a list of tensors in float64."""
     if isinstance(result, tuple):
         return [tensor for one in result for tensor in _tensors(one)]
     if isinstance(result, (str, dict, set)):
@@ -192,7 +195,7 @@ def _same(found: list, expected: list) -> bool:
 
 
 def _first_that_differs(ours: list[Tensor], theirs: list[Tensor]) -> str:
-    """The first entry that is wrong: where it is, what it should be and what it is."""
+    """Describe the first wrong entry: where it is, what it should be, and what it is."""
     wrong = [
         ~torch.isclose(x, y, **_CLOSE) for x, y in zip(ours, theirs, strict=True)
     ]
@@ -222,7 +225,7 @@ def _short(case: tuple) -> str:
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
-    """Draws normally distributed numbers, float64, the same every time.
+    """Draw normally distributed float64 numbers. The same seed always gives the same numbers.
 
     >>> random(2, 3).shape
     torch.Size([2, 3])

@@ -1,4 +1,4 @@
-"""Exercises on sinusoids: the encoding, and the matrix of a step."""
+"""Exercises on sinusoids: the encoding, and the matrix that shifts it by k positions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ropebook.exercises.marking import HALF_EXPONENT, Chosen, Written
 
 
 def encode(positions: Tensor, dim: int, base: float) -> Tensor:
-    """The right answer: sin and cos of mθ_i side by side, (T, d)."""
+    """Compute the right answer: sin and cos of mθ_i side by side, (T, d)."""
     return _from_angles(rope.angles(positions, dim, base))
 
 
@@ -41,15 +41,15 @@ ENCODING = Written(
         ),
         "concatenated": (
             lambda m, d, b: encode(m, d, b)[..., rope.concatenated_order(d)],
-            "all sines, then all cosines: the numbers are right, and stand in another order.",
+            "the numbers are right, but in a different order: all sines come first, then all cosines.",
         ),
         "degrees": (
             lambda m, d, b: _from_angles(rope.angles(m, d, b).deg2rad()),
-            "angles are taken for degrees.",
+            "angles are taken to be in degrees.",
         ),
         "whole_turns": (
             lambda m, d, b: _from_angles(2 * math.pi * rope.angles(m, d, b)),
-            "angles are 2π too large: θ is radians per position, not turns.",
+            "angles are too large by a factor of 2π: θ is in radians per position, not in turns.",
         ),
         "half_exponent": (
             _exponents(-1.0),
@@ -57,7 +57,7 @@ ENCODING = Written(
         ),
         "double_exponent": (
             _exponents(-4.0),
-            "the exponent is 4i/d: half of d stands where d should.",
+            "the exponent is 4i/d: it has d/2 instead of d.",
         ),
         "growing": (
             _exponents(2.0),
@@ -69,16 +69,16 @@ ENCODING = Written(
                 rope.angles(m, d, b).sin(),
                 "interleaved",
             ),
-            "there is no cosine: sin alone cannot tell whether the hand goes up or down.",
+            "there is no cosine, and a sine alone cannot tell whether the hand goes up or down.",
         ),
     },
     [(torch.tensor([0, 1, 5]), 8, 10000.0), (torch.tensor([2, 30]), 6, 50.0)],
-    "position 0 is (0, 1, 0, 1, …), and each pair turns by its own frequency.",
+    "position 0 is (0, 1, 0, 1, …), and each pair rotates at its own frequency.",
 )
 
 
 def _unsigned(k: int, dim: int, base: float) -> Tensor:
-    """A wrong rotation: both sines have a plus sign."""
+    """Return a wrong rotation, in which both sines have a plus sign."""
     right = sinusoidal.shift_matrix(k, dim, base)
     return right.where(right.triu() != 0, right.T)
 
@@ -99,7 +99,7 @@ STEP = Written(
     {
         "backwards": (
             lambda k, d, b: sinusoidal.shift_matrix(k, d, b).T,
-            "it steps back: the minus stands in the upper row. That is right for pairs (cos, sin), and these are (sin, cos).",
+            "this steps back: the minus is in the upper row. That is right for pairs (cos, sin), but these are (sin, cos).",
         ),
         "no_minus": (
             _unsigned,
@@ -110,12 +110,12 @@ STEP = Written(
         "halves": (_halves, "pairs lie half a vector apart here, and the encoding has them side by side."),
     },
     [(1, 8, 10000.0), (2, 6, 50.0)],
-    "it moves every position on by k, wherever it stands.",
+    "it moves every position on by k, wherever it starts.",
 )  # fmt: skip
 
 
 def planted(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
-    """Computes an encoding (T, d), with a mistake in one of the lines."""
+    """Compute an encoding, (T, d). One of the lines has a mistake."""
     pair = torch.arange(0, dim, 2, dtype=torch.float64)
     theta = base ** (-pair / dim)
     angles = positions.bfloat16()[:, None] * theta.bfloat16()
@@ -126,10 +126,10 @@ def planted(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
 BUG = Chosen(
     "angles",
     {
-        "pair": "0, 2, 4, … is 2i already: nothing is missing.",
-        "theta": "2i/d with a minus: it is right.",
-        "angles": "bfloat16 has no 257: from position 256 on neighbours share an encoding. Angles want float32 at least.",
-        "table": "sine and cosine stand side by side: it is right.",
-        "return": "casting up at the end changes nothing, and mends nothing.",
+        "pair": "this line is right. 0, 2, 4, … is 2i already.",
+        "theta": "this line is right. The exponent is −2i/d.",
+        "angles": "bfloat16 cannot hold 257, so from position 256 on, neighbours share an encoding. Angles need at least float32.",
+        "table": "this line is right. Sine and cosine are side by side.",
+        "return": "converting to a wider type at the end does no harm, but it repairs nothing.",
     },
 )

@@ -1,12 +1,12 @@
-"""Explain a model's configuration: what a ``config.json`` says about positions,
-what it leaves open, and what looks odd.
+"""Explain what a model's ``config.json`` says about positions, what it leaves open, and
+what looks odd.
 
-- `report`: `explain` turns the text or dictionary into a report.
-- `parsing` and `reading` turn the text into a dictionary, and the dictionary into
-  facts; `values`, `following` and `tables` help with that.
+- `report`: `explain` turns a string or a dictionary into a report.
+- `parsing` turns the string into a dictionary, and `reading` turns the dictionary
+  into facts. Both rely on `values`, `following` and `tables`.
 - `frequencies` computes every pair's θ from the facts.
-- `language` defines how rules are written. `facts`, `families`, `doubts`, `words`
-  and `snippets` contain the rules as data, which the page's script reads too.
+- `language` defines how rules are written. The rules themselves are data, which the
+  page's script reads too: `facts`, `families`, `doubts`, `words` and `snippets`.
 
 From a shell: ``python -m ropebook.explain config.json``.
 """

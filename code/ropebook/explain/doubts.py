@@ -1,8 +1,8 @@
-"""What can be wrong or suspicious in a configuration, as data: each doubt has a
-condition and the sentence that the report then prints.
+"""Doubts about a configuration, as data. Each doubt has a condition, and a sentence
+that the report prints if the condition holds.
 
-``of``: whether the doubt is about the whole "file" or about each "table" of
-frequencies. ``level``: "wrong", "suspicious" or "unknown". If a doubt ``stops`` the
+``of`` says whether the doubt is about the whole "file" or about each "table" of
+frequencies. ``level`` is "wrong", "suspicious" or "unknown". If a doubt ``stops`` the
 computation, the report says that the frequencies are unknown.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from ropebook.explain.facts import KINDS
 
 SCALED = [kind for kind in KINDS if kind not in ("default", "proportional")]
-"""Rope types that require a factor. LongRoPE's may follow from the two lengths
+"""Rope types that require a factor. LongRoPE can derive it from the two lengths
 instead."""
 WITH_ORIGINAL = ["yarn", "llama3", "longrope"]
 """Rope types that use the original length."""
@@ -169,8 +169,7 @@ ALWAYS = {
     "unknown-key": ("unknown", "Keys that this reader does not know, so they may or may not concern positions: {keys}."),
     "other-name": ("suspicious", "The key {key} is another model type's name for something that this one calls {proper}: it has no effect here."),
 }  # fmt: skip
-"""What the report says about the keys and values themselves: the level and the
-sentence."""
+"""Findings about individual keys and values: the level and the sentence of each."""
 
 KINDS_OF_VALUES = {
     "whole": "a whole number from {least} to {most}",
@@ -182,4 +181,4 @@ KINDS_OF_VALUES = {
     "numbers": "a list of numbers",
     "dictionary": "a dictionary",
 }
-"""The values that each kind of fact may have, in words."""
+"""A description of the values that each kind of fact allows."""

@@ -1,31 +1,32 @@
-"""What we know from the model type when the file doesn't say it, as data: the
-layout of the weights, and what transformers assumes.
+"""Facts that follow from a model's type, as data. They supply what a file doesn't state:
+the layout of the weights, and the values that transformers assumes.
 
 For each ``model_type``:
 
-- ``layout``: the layout of the weights, as transformers rotates them.
+- ``layout``: the layout of the weights in transformers.
 - ``base``, ``fraction``, ``head_dim``, ``window``: the values that its configuration
-  assumes, if any; ``local_base``: the base of the layers with a window.
+  assumes, if any. ``local_base``: the base of the layers with a window.
 - ``keys``: other names for facts.
-- ``full_every``: one layer in this many has no window.
-- ``still_every``: one layer in this many does not rotate.
-- ``rotating``: only this type of layer rotates.
-- ``windowed``: all layers have the window.
+- ``full_every``: in every group of this many layers, one has no window.
+- ``still_every``: in every group of this many layers, one does not rotate.
+- ``rotating``: the only type of layer that rotates.
+- ``windowed``: whether all layers have the window.
 - ``only``: the rope types that its code accepts.
-- ``asks_head_dim``: its code fails without head_dim if the rope type depends on the
-  length.
+- ``asks_head_dim``: whether its code fails if head_dim is missing and the rope type
+  depends on the length.
 - ``original``: the original length that it assumes.
-- ``shares``: its code rotates only a share of each head even without scaling.
-- ``scaling``: the scaling that it assumes if a file has none.
-- ``also``: its own additional keys in the dictionary.
-- ``usual``: the bases of published checkpoints, and which checkpoints have them.
+- ``shares``: whether its code rotates only the given share of each head even without
+  scaling.
+- ``scaling``: whether it assumes a scaling if the file has none.
+- ``also``: additional keys that it reads in the dictionary.
+- ``usual``: the bases of published checkpoints, and the names of the checkpoints.
 """
 
 from __future__ import annotations
 
 CHECKED = "transformers 5.23.0, November 2026"
-"""Where layouts and assumptions were looked up. The tests compare them with the
-installed version."""
+"""The version in which layouts and assumptions were looked up. The tests compare them
+with the installed version."""
 
 
 def _family(
@@ -95,4 +96,5 @@ STRANGERS = {
     "roberta": "a learned vector for each position",
     "t5": "a learned number for each range of distances",
 }
-"""Model types that rotate nothing, and how they encode position instead."""
+"""Types of models that don't rotate anything, and how each encodes positions
+instead."""

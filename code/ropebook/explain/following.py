@@ -1,5 +1,5 @@
-"""What can be deduced from the facts of a file and its family: the width of a head,
-the layers, and their windows."""
+"""Deduce further facts from a file's own facts and its family: the width of a head, the
+types of the layers, and their windows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ropebook.explain.values import first
 
 
 def derived(found: dict, family: dict) -> dict[str, object]:
-    """The facts about the whole file that can be deduced from those found in it."""
+    """Deduce more facts about the whole file from the facts found in it."""
     width, heads = found["width"], found["heads"]
     quotient = width // heads if width and heads else None
     if family.get("split"):
@@ -65,7 +65,8 @@ def _sum(one: float | None, other: float | None) -> float | None:
 def _layer_types(
     found: dict, family: dict, window: float | None
 ) -> list[str] | None:
-    """The type of each layer, if the file or its family says so."""
+    """Return the type of each layer, or None if neither the file nor its family
+    determines it."""
     if found["layer_types"] is not None:
         return found["layer_types"]
     count = found["layers"]
@@ -104,7 +105,8 @@ def _still_every(found: dict, family: dict) -> float | None:
 
 
 def _rotating(found: dict, family: dict, types: list[str] | None) -> float | None:
-    """How many layers rotate, if the file and its family determine it."""
+    """Return the number of layers that rotate, or None if the file and its family don't
+    determine it."""
     count = found["layers"]
     if count is None or not family:
         return None

@@ -1,4 +1,5 @@
-"""The frequencies that follow from a table's facts, and what they mean for its pairs."""
+"""Compute frequencies from the facts of a table, and describe what they mean for each
+pair."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ _OPTIONS = {
     "short_factor": "short_factors",
     "long_factor": "long_factors",
 }
-# The options of each rope type. Defaults are those of transformers;
-# `from_transformers` fills them in.
+# The options that each rope type has. If one is missing, `from_transformers` fills in
+# the default of transformers.
 _OF_KIND = {
     "linear": ["factor"],
     "dynamic": ["factor"],
@@ -31,16 +32,16 @@ _OF_KIND = {
 }  # fmt: skip
 
 NEARLY = 1e-9
-"""Angles that should be equal differ by at most this share of their size."""
+"""Angles that should be equal may differ by this fraction of their size."""
 
 
 def frequencies(table: dict[str, object]) -> dict[str, object]:
-    """The frequencies θ of each pair, and the factor on cosines and sines
+    """Return the frequency θ of each pair, and the factor on cosines and sines
     (``on_cos``).
 
-    ``plain`` is θ before any scaling, ``short`` θ for a text within the trained
-    length, and ``long`` θ for a text of the target length: each is a list with one
-    float per pair.
+    ``plain`` has the frequencies before any scaling, ``short`` those for a text within
+    the trained length, and ``long`` those for a text of the target length. Each is a
+    list with one float per pair.
 
     >>> table = {"kind": "linear", "factor": 4.0, "rotary_dim": 4, "base": 10000.0, "fraction": 1, "target": None}
     >>> frequencies(table)["long"]
@@ -81,7 +82,8 @@ def _whole(found: float | None) -> int | None:
 
 
 def _parameters(table: dict[str, object]) -> dict[str, object]:
-    """The dictionary that `from_transformers` reads, without what transformers ignores."""
+    """Return the dictionary that `from_transformers` reads, without the keys that
+    transformers ignores."""
     kind = table["kind"]
     given = {key: table.get(_OPTIONS[key]) for key in _OF_KIND[kind]}
     if kind == "yarn" and None not in (table["mscale"], table["mscale_all_dim"]):
@@ -102,12 +104,13 @@ def _parameters(table: dict[str, object]) -> dict[str, object]:
 
 
 def pairs(table: dict[str, object], found: dict[str, object]) -> dict[str, object]:
-    """What each pair does: whether it has ``turned`` within the trained length, and
-    how many radians it goes ``beyond`` its angles at the target length. The counts
-    that the report's sentences need are included.
+    """Describe what the frequencies mean for each pair, and count the pairs for the
+    report's sentences.
 
-    A pair counts as meeting new angles if it goes beyond the old ones by more than
-    the angle of one position. If a length is unknown, so are these results.
+    ``turned`` says whether a pair completes a turn within the trained length.
+    ``beyond`` is the number of radians by which it exceeds its angles in training. Only
+    a pair that exceeds them by more than the angle of one position counts as meeting
+    new angles. If one of the lengths is unknown, these results are empty or None.
     """
     stretches = [
         p / q for p, q in zip(found["plain"], found["long"], strict=True) if q > 0

@@ -1,11 +1,11 @@
-"""The small language in which the rules are written. Python and JavaScript read its
-conditions and sentences in the same way.
+"""A small language for rules. Its conditions and sentences are interpreted in the same
+way by Python and JavaScript.
 
-A condition is a number, the name of a fact, or a list that begins with a word:
-``[">", "original", "maximum"]``. A comparison with a missing fact is false, and a
-computation with a missing fact is itself missing. A sentence has the names of facts
-in braces: ``"{factor}"`` writes the value for readers, ``"{factor:code}"`` as code
-needs it.
+A condition is a number, the name of a fact, or a list that begins with a keyword:
+``[">", "original", "maximum"]``. A comparison with a missing fact is false. If a fact
+is missing from a computation, the result is missing too. A sentence has the names of
+facts in braces: ``"{factor}"`` inserts the value as readers see it, and
+``"{factor:code}"`` inserts it in the form that code needs.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from decimal import ROUND_HALF_UP, Decimal
 Facts = Mapping[str, object]
 
 LONGEST = 60
-"""A sentence repeats at most this many characters of a text from the file."""
+"""A sentence quotes at most this many characters of a string from the file."""
 MOST_ITEMS = 8
-"""A sentence repeats at most this many items of a list from the file."""
+"""A sentence quotes at most this many items of a list from the file."""
 UNKNOWN = "unknown"
 
 _COMPARED = {
@@ -38,7 +38,7 @@ _HOLE = re.compile(r"\{(\w+)(:code)?\}")
 
 
 def holds(condition: object, facts: Facts) -> bool:
-    """Whether a condition is true of these facts.
+    """Return whether a condition is true for the given facts.
 
     >>> holds(["and", ["given", "factor"], ["<", "factor", 1]], {"factor": 0.5})
     True
@@ -49,7 +49,8 @@ def holds(condition: object, facts: Facts) -> bool:
 
 
 def compiled(condition: object) -> Callable[[Facts], bool]:
-    """A condition as a function of the facts, for conditions that are evaluated often.
+    """Compile a condition into a function of the facts, for conditions that are
+    evaluated often.
 
     >>> compiled(["given", "factor"])({"factor": 2})
     True
@@ -87,7 +88,8 @@ def _comparison(word: str, one: object, other: object) -> Callable[[Facts], bool
 
 
 def value(expression: object, facts: Facts) -> float | None:
-    """The value of an expression for these facts, or None.
+    """Evaluate an expression with the given facts. Return None if it can't be
+    evaluated.
 
     >>> value(["/", 1, "factor"], {"factor": 4.0}), value(["sum", "sections"], {"sections": [16, 24, 24]})
     (0.25, 64)
@@ -110,8 +112,8 @@ def value(expression: object, facts: Facts) -> float | None:
 
 
 def filled(sentence: str, facts: Facts) -> str:
-    """The sentence with its facts filled in. Numbers are written for readers, and
-    texts from the file are shortened and rid of unprintable characters.
+    """Fill facts into a sentence. Numbers are formatted for readers. Strings from the
+    file are shortened, and their unprintable characters are replaced by spaces.
 
     >>> filled("{length} tokens, {name}", {"length": 131072, "name": "<b>" * 30})[:22]
     '131,072 tokens, <b><b>'
@@ -124,7 +126,7 @@ def filled(sentence: str, facts: Facts) -> str:
 
 
 def shown(found: object) -> str:
-    """A fact as readers see it.
+    """Format a fact for readers.
 
     >>> shown(500000.0), shown(1.23456), shown([1, 2]), shown(None)
     ('500,000', '1.235', '1, 2', 'unknown')
@@ -138,7 +140,7 @@ def shown(found: object) -> str:
 
 
 def coded(found: object) -> str:
-    """A fact as a line of code needs it.
+    """Format a fact for a line of code.
 
     >>> coded(500000.0), coded(1 / 3), coded(True)
     ('500000', '0.333333', 'true')
@@ -155,7 +157,8 @@ def coded(found: object) -> str:
 
 
 def short(text: str) -> str:
-    """A text from the file, made printable and cut to at most `LONGEST` characters.
+    """Make a string from the file printable. A string of more than `LONGEST` characters
+    is cut there, and ends in an ellipsis.
 
     >>> short("a\\nb" + "c" * 90)[:6], len(short("c" * 90))
     ('a bccc', 61)
@@ -168,8 +171,8 @@ def short(text: str) -> str:
 
 
 def number(found: float, digits: int, commas: bool = False) -> str:
-    """A number rounded to this many significant digits; whole numbers are
-    unchanged. Python and JavaScript give the same text.
+    """Format a number with this many significant digits. Whole numbers below 10¹⁵ are
+    not rounded. Python and JavaScript produce the same string.
 
     >>> number(131072, 4, commas=True), number(0.00001234, 4), number(2.5e20, 4), number(12.125, 4)
     ('131,072', '1.234e-5', '2.5e20', '12.13')
@@ -199,8 +202,8 @@ def _bare(text: str) -> str:
 
 
 def finite(found: object) -> bool:
-    """Whether a value is a number to compute with: not a boolean, not infinite, and
-    not too large for a float.
+    """Return whether a value can be used in computations. It must be a number that is
+    finite and not too large for a float, and it can't be a boolean.
 
     >>> finite(4096), finite(True), finite("4096"), finite(10**400)
     (True, False, False, False)

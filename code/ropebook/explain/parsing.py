@@ -1,4 +1,4 @@
-"""Turn the text of a file into a dictionary."""
+"""Parse the contents of a file into a dictionary."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import re
 from ropebook.explain import facts
 
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
-"""A whole string (so that brackets inside it don't count) or a bracket."""
+"""Matches a bracket or a whole string. Strings are matched so that brackets inside them
+are not counted."""
 
 
 class Unreadable(ValueError):
-    """The input is not a configuration. The message says why."""
+    """Raised if the input is not a configuration. The message gives the reason."""
 
 
 def parsed(text: str) -> dict[str, object]:
-    """The dictionary in a JSON text. Raises `Unreadable` if the text doesn't
-    contain one, or if it is longer or more deeply nested than any configuration.
+    """Return the dictionary in a JSON document. `Unreadable` is raised if the document
+    doesn't contain one, or is longer or more deeply nested than any configuration.
 
     >>> parsed('{"rope_theta": 5e5}')
     {'rope_theta': 500000.0}
@@ -59,7 +60,7 @@ def _refused(name: str) -> None:
 
 
 def _depth(text: str) -> int:
-    """How deeply brackets are nested, not counting those inside strings."""
+    """Return how deeply brackets are nested, not counting those inside strings."""
     depth = deepest = 0
     for one in _BRACKETS.findall(text):
         if one in "[{":

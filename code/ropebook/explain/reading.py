@@ -1,5 +1,5 @@
-"""Turn a configuration into facts: read its keys, refuse invalid values, and add
-what follows from the rest."""
+"""Turn a configuration into facts: read its keys, reject invalid values, and add the
+facts that can be deduced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ropebook.explain.values import Config, Reading, take
 
 
 def read(config: Config) -> Reading:
-    """The facts of a configuration, and what is wrong with its keys and values."""
+    """Return the facts of a configuration, and the findings about its keys and
+    values."""
     name, part = _language_part(config)
     reading = Reading({"part_name": name}, [])
     found = reading.facts
@@ -47,8 +48,8 @@ def _family(part: Config, config: Config) -> dict[str, object]:
 
 
 def _strict(family: dict) -> list[str]:
-    """The facts that may not be null in this family, because its configuration
-    needs a number. In other families they may be null."""
+    """Return the facts that may be null in other families but not in this one, because
+    its configuration needs a number."""
     if family.get("split"):
         return ["rope_part", "still_part"]
     return ["given_head_dim"] if "head_dim" in family else []

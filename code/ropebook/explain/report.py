@@ -1,4 +1,4 @@
-"""Explain a configuration: turn its text or dictionary into sentences, findings,
+"""Explain a configuration: turn a string or dictionary into sentences, findings,
 frequencies and snippets."""
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ _OF_FILE, _OF_TABLE = (
 LEVELS = ["wrong", "suspicious", "unknown"]
 """The levels of findings, in the order in which the report lists them."""
 LONGEST = 10**9
-"""The longest text, in tokens, that can be asked for."""
+"""The maximum ``length`` that `explain` accepts, in tokens."""
 
 
 @dataclass(frozen=True)
 class Table:
     """The frequencies of all layers, or of one type of layer.
 
-    ``facts``: what the file says about these layers, by name. ``plain``, ``short``,
-    ``long``: θ of each pair before scaling, for a text within the trained length,
-    and for one of the target length; empty if the file does not determine them.
-    ``on_cos``: the factor on cosines and sines. ``turned``: whether each pair
-    completes a turn within the trained length. ``beyond``: how many radians each
-    pair exceeds its training angles. Both are empty if a length is unknown.
+    ``facts`` are the facts about these layers by name. ``plain``, ``short`` and
+    ``long`` have θ for each pair: before scaling, within the trained length, and at the
+    target length. They are empty if the file does not determine them. Cosines and sines
+    are multiplied by ``on_cos``.
+
+    ``turned`` says whether each pair completes a turn within the trained length.
+    ``beyond`` says by how many radians each pair exceeds its angles in training. Both
+    are empty if a length is unknown.
     """
 
     name: str
@@ -58,11 +60,11 @@ class Table:
 class Report:
     """What a configuration says about positions. ``print`` shows all of it.
 
-    ``error``: why the configuration could not be read, or "". ``words``: subjects
-    and sentences about the file. ``tables``: one `Table` for each kind of layer.
-    ``findings``: everything odd, each as a level ("wrong", "suspicious",
-    "unknown"), a name and a sentence. ``snippets``: pieces of code, each with its
-    program, its purpose, a note, and what it was checked against.
+    ``error`` says why the configuration could not be read; otherwise it is "".
+    ``words`` has subjects and sentences about the file. ``tables`` has a `Table` for
+    each kind of layer. Each of the ``findings`` has a level ("wrong", "suspicious" or
+    "unknown"), a name and a sentence. Each of the ``snippets`` has a title, code, a
+    note, and what it was checked against.
     """
 
     error: str = ""
@@ -72,7 +74,7 @@ class Report:
     snippets: list[dict[str, str]] = field(default_factory=list)
 
     def names(self, level: str | None = None) -> list[str]:
-        """The names of the findings, either all of them or those at one level."""
+        """Return the names of all findings, or of those at one level."""
         return [name for one, name, _ in self.findings if level in (None, one)]
 
     def __str__(self) -> str:
@@ -114,13 +116,13 @@ def _wrapped(begin: str, text: str) -> str:
 def explain(
     config: str | Mapping[str, object], length: int | None = None
 ) -> Report:
-    """What a ``config.json`` says about positions. ``config`` is its text, or the
-    dictionary read from it.
+    """Explain what a ``config.json`` says about positions. ``config`` is the file's
+    text, or the dictionary read from it.
 
-    ``length``: how many tokens the texts to be read have; None takes the length in
-    the file. The contents of a file never raise an error: if it cannot be read, the
-    report has an ``error``, and whatever it does not determine is reported as
-    unknown. ``TypeError`` and ``ValueError`` are only for bad arguments.
+    ``length`` is the length to be read, in tokens; None means the length in the file.
+    The contents of a file never raise an error. If the file cannot be read, the report
+    has an ``error``. Anything it leaves open is reported as unknown. Only invalid
+    arguments raise ``TypeError`` or ``ValueError``.
 
     >>> report = explain('{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, '
     ...                  '"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 4.0}}')
@@ -162,7 +164,7 @@ def explain(
 
 
 def _doubt(reading: Reading, facts: dict, of: str) -> bool:
-    """Report the doubts that apply. Returns whether any of them stops the
+    """Report the doubts that apply to these facts. Return whether any of them stops the
     computation."""
     stops = False
     for when, doubt in _DOUBTS[of]:
@@ -185,8 +187,8 @@ def _sentences(table: list, facts: Mapping) -> list[list[str]]:
 
 
 def _completed(reading: Reading, facts: dict, length: int | None) -> bool:
-    """Add what is known about a table from outside its dictionary, and report what
-    is odd. Returns whether a doubt stops the computation."""
+    """Complete a table with facts from outside its dictionary, and report doubts about
+    it. Return whether any of them stops the computation."""
     layer_type, layers = facts["layer_type"], facts["layers"]
     windowed = layer_type == "sliding_attention" or (
         layer_type is None

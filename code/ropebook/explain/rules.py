@@ -1,4 +1,4 @@
-"""All rules in one dictionary, in the form that the page's script reads."""
+"""All rules in one dictionary, in the format that the page's script reads."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How to load, convert and extend the model, as data: code with the model's
-numbers, and a note on what it was checked against.
+"""Code for loading, converting and extending the model, as data. Each snippet contains
+the model's numbers, and says what it was checked against.
 
-``when`` is the condition for showing a snippet. ``code`` and ``note`` have facts in
-braces.
+``when`` is the condition under which a snippet is shown. ``code`` and ``note`` contain
+the names of facts in braces.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ _WHEN = [compiled(one["when"]) for one in SNIPPETS]
 
 
 def snippets(facts: Mapping[str, object]) -> list[dict[str, str]]:
-    """The snippets that apply to these facts, with the numbers filled in.
+    """Return the snippets that apply to these facts, with the numbers filled in.
 
     >>> facts = {"kind": "default", "maximum": 4096, "trained": 4096, "target": 4096, "base": 1e4, "fraction": 1,
     ...          "rotary_dim": 128}
@@ -149,9 +149,9 @@ def snippets(facts: Mapping[str, object]) -> list[dict[str, str]]:
 
 
 def numbers(facts: Mapping[str, object]) -> dict[str, object]:
-    """What the snippets need in addition to the facts: the ``wanted`` length (the
-    one asked for, or four times the trained length), the factor that reaches it,
-    and the base of NTK-aware scaling for this factor."""
+    """Return what the snippets need in addition to the facts. This includes the
+    ``wanted`` length (the one asked for, or four times the trained length), the factor
+    that reaches it, and the base of NTK-aware scaling for this factor."""
     trained, asked, dim = (
         facts.get("trained"),
         facts.get("asked"),

@@ -1,5 +1,5 @@
-"""Collect the facts of each table of frequencies. A table covers all layers, or one
-type of layer."""
+"""Collect the facts of each table of frequencies. A table covers either all layers or
+one type of layer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ropebook.explain.values import Config, Reading, first, got, take
 
 
 def tables(reading: Reading, part: Config, family: dict) -> list[dict[str, object]]:
-    """The facts of each table of frequencies: one table for all layers, or one for
-    each type of layer."""
+    """Return the facts of each table of frequencies. There is one table for all layers,
+    or one for each type of layer."""
     scaling, parameters = (
         _dictionary(reading, part, key) for key in facts.ROPE_KEYS
     )
@@ -164,7 +164,8 @@ def _base_and_share(
 
 
 def _lengths(table: dict) -> dict[str, object]:
-    """The trained length and the target length, if the file specifies them."""
+    """Return the trained length and the target length, as far as the file specifies
+    them, with related lengths and factors."""
     kind, maximum, factor = table["kind"], table["maximum"], table["factor"]
     takes = kind in doubts.WITH_ORIGINAL
     given = first(
@@ -204,7 +205,7 @@ def _lengths(table: dict) -> dict[str, object]:
 
 
 def _of_kind(table: dict) -> dict[str, object]:
-    """Facts that only some rope types need."""
+    """Return the facts that only some rope types need."""
     short_list, long_list = table["short_factors"], table["long_factors"]
     both = [*(short_list or []), *(long_list or [])]
     begin, end = _ramp(table)
@@ -223,8 +224,9 @@ def _of_kind(table: dict) -> dict[str, object]:
 
 
 def _ramp(table: dict) -> tuple[float | None, float | None]:
-    """Where YaRN's ramp begins and ends, counted in pairs and computed as in YaRN's
-    code."""
+    """Return the start and end of YaRN's ramp as pair indices, computed as in YaRN's
+    code. Without rounding they may be fractional. Both are None if the ramp is
+    undefined."""
     length, base, dim = table["original"], table["base"], table["rotary_dim"]
     if None in (length, base, dim) or base <= 1 or table["kind"] != "yarn":
         return None, None

@@ -1,5 +1,4 @@
-"""Check the values in a file: which ones are valid, and what is reported about the
-others."""
+"""Check the values in a file: decide which are valid, and report the others."""
 
 from __future__ import annotations
 
@@ -14,8 +13,11 @@ Config = Mapping[str, object]
 
 @dataclass
 class Reading:
-    """The facts of a file and of each table of frequencies, with the findings about
-    them. ``stopped`` says whether any finding stops the computation."""
+    """The facts of a file and of each table of frequencies, and the findings about
+    them.
+
+    ``stopped`` says whether any finding stops the computation.
+    """
 
     facts: dict[str, object]
     tables: list[dict[str, object]]
@@ -36,8 +38,8 @@ def take(
     into: dict,
     strict: Sequence = (),
 ) -> None:
-    """Put the wanted facts into ``into``. A fact that is missing or invalid in the
-    file becomes None."""
+    """Copy the wanted facts into ``into``. Facts that are missing or invalid in the
+    file become None."""
     for fact, how in wanted.items():
         key = names.get(fact, how["key"])
         found = given.get(key)
@@ -54,7 +56,7 @@ def take(
 
 
 def fits(found: object, how: Mapping[str, object]) -> bool:
-    """Whether a value is allowed for its fact.
+    """Return whether a value is allowed for its fact.
 
     >>> fits(4096, {"is": "whole", "least": 1, "most": 1e12}), fits("4096", {"is": "whole", "least": 1, "most": 1e12})
     (True, False)
@@ -85,7 +87,7 @@ def fits(found: object, how: Mapping[str, object]) -> bool:
 
 
 def got(found: object) -> str:
-    """A refused value, described in a word or two."""
+    """Describe a rejected value in a word or two."""
     if isinstance(found, str):
         return f"the text “{short(found)}”"
     if isinstance(found, dict):
@@ -100,7 +102,7 @@ def got(found: object) -> str:
 
 
 def first(*found: object) -> object:
-    """The first value that is not None, or None.
+    """Return the first value that is not None, or None if there is none.
 
     >>> first(None, 0, 1)
     0

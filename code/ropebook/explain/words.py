@@ -1,8 +1,7 @@
-"""What the report says about a configuration, as data: a subject, a condition and a
-sentence.
+"""The sentences of the report, as data. Each has a subject and a condition.
 
-For each subject the report prints the sentences whose condition holds. The
-condition ``True`` always holds.
+For each subject, the report prints the sentences whose condition holds. The condition
+``True`` always holds.
 """
 
 from __future__ import annotations

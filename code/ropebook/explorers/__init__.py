@@ -1,8 +1,8 @@
 """Interactive figures: ipywidgets that do their arithmetic in the browser, so they work on a page without a kernel.
 
-An explorer consists of a subclass of :class:`Explorer` in a Python file, and a JavaScript file of the same name, which
-computes and draws. The explorer's traits are its dials. You can set them from Python or on the page, and observe them
-from Python: ``explorer.observe(print, "dim")``.
+An explorer consists of two files with the same name: a Python file with a subclass of :class:`Explorer`, and a
+JavaScript file that computes and draws. The explorer's traits are its dials. You can set them from Python or on the
+page, and observe them from Python: ``explorer.observe(print, "dim")``.
 
     >>> from ropebook.explorers.saturation import Saturation
     >>> figure = Saturation(dim=128)
@@ -48,18 +48,21 @@ __all__ = [
 ]
 
 LEAST_ALT = 20
-"""The least length of an alternative text, in characters. (A file name or a single word would describe nothing.)"""
+"""The minimum length of an alternative text, in characters. (A file name or a single word would describe nothing.)"""
 
 
 class Explorer(anywidget.AnyWidget):
-    """The base of all interactive figures.
+    """Base class of all interactive figures.
 
-    A subclass has ``script``, the name of its JavaScript file; ``colours``, the meaning of each colour that it draws in
-    (:func:`ropebook.colours.meaning`); a trait from :mod:`ropebook.explorers.kit.dials` for each dial; and a default
-    for ``alt``. ``alt`` describes the figure for readers who cannot see it; fewer than 20 characters raise
-    ``TraitError``.
+    A subclass defines:
 
-    The script imports ``dials`` and the constants above the class from the Python file, as data.
+    - ``script``, the name of its JavaScript file;
+    - ``colours``, the meaning of each colour in the figure (see :func:`ropebook.colours.meaning`);
+    - a trait from :mod:`ropebook.explorers.kit.dials` for each dial;
+    - a default for ``alt``, which describes the figure for readers who cannot see it. Fewer than 20 characters raise
+      ``TraitError``.
+
+    From the Python file, the script can import ``dials`` and the constants above the class. It receives them as data.
     """
 
     script: ClassVar[str] = ""
@@ -70,7 +73,7 @@ class Explorer(anywidget.AnyWidget):
     )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # traitlets creates further subclasses, which have no script
+        # subclasses that traitlets creates on its own have no script
         if "script" in cls.__dict__:
             constants = vars(sys.modules[cls.__module__])
             declared = {**constants, "dials": declare(cls.dial_traits())}
@@ -102,7 +105,7 @@ class Explorer(anywidget.AnyWidget):
 
     @classmethod
     def dial_traits(cls) -> dict[str, Dial]:
-        """The traits that are dials, as a mapping from name to trait, in the order of their definition."""
+        """Return the traits that are dials, as a mapping from name to trait, in the order in which they are defined."""
         return {
             name: trait
             for owner in reversed(cls.__mro__)
@@ -111,12 +114,15 @@ class Explorer(anywidget.AnyWidget):
         }
 
     def dials(self) -> dict[str, Any]:
-        """The current values of the dials by name, from which the script computes."""
+        """Return the current values of the dials by name. The script computes the figure from them."""
         return {name: getattr(self, name) for name in self.dial_traits()}
 
     def still(self) -> str:
-        """The figure's opening state as an inline SVG in the page's colours, for print and wherever scripts don't run.
-        A page of the book shows the figure's own state instead, which is drawn when the book is built."""
+        """Return the figure's opening state as an inline SVG in the page's colours, for print and wherever scripts
+        don't run.
+
+        A page of the book shows the figure's own state instead, which is drawn when the book is built.
+        """
         found = opening(self.script, self.model_id or "still")
         return in_words(self.alt) if found is None else found
 
@@ -126,7 +132,8 @@ class Explorer(anywidget.AnyWidget):
 
 
 def _keep_within(kind: type[Explorer], name: str, within: Within) -> None:
-    """Make ``kind`` refuse values beyond the limit of the dial ``name``, and lower the dial when the limit falls."""
+    """Tie the dial ``name`` of the class ``kind`` to the limit ``within``. The class then rejects larger values, and
+    lowers the dial whenever the limit drops below its current value."""
 
     def most(figure: Explorer) -> int:
         return within.most(getattr(figure, within.dial))

@@ -1,5 +1,5 @@
-"""The explorer of the page on choosing a method. For your own numbers, it shows settings that reach the length you
-want."""
+"""Explorer for the page on choosing a method. It shows settings that reach the length you want, computed from your own
+numbers."""
 
 from __future__ import annotations
 
@@ -18,22 +18,28 @@ NAMES = {
     "base": "Larger base",
     "trained": "YaRN",
 }
-"""What `choices` recommends in each case."""
+"""The method that `choices` recommends in each case."""
 CASES = {
     name: choice.when
     for name, choice in zip(NAMES, choices(4096, 16384), strict=True)
 }
-"""What you may do to the model."""
+"""A description of each case: what you can do to the model."""
 MOST_BASE = max(base for _, _, base, _ in MODELS)
 """The largest base among the models in the book."""
 
 
 class Advice(Explorer):
-    """The methods of :func:`ropebook.extrapolation.choices` for a model of L tokens that should read L′, and how far
-    each reaches.
+    """The methods of :func:`ropebook.extrapolation.choices`, for a model that was trained on L tokens and should read
+    L′. The figure shows how far each of them reaches.
 
-    ``trained_length``: L, 16 to 131072. ``target_length``: L′, 16 to 1048576. ``base``: 1 to 10⁷. ``dim``: even, 4 to
-    512. ``may``: what you may do to the model, one of `CASES`. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        trained_length: L, 16 to 131072.
+        target_length: L′, 16 to 1048576.
+        base: 1 to 10⁷.
+        dim: an even number from 4 to 512.
+        may: what you are able to do to the model, one of `CASES`.
     """
 
     script = "advice.js"

@@ -10,7 +10,8 @@ import { html, put, redrawn, setText, svg } from "./kit/elements.js";
 import { axis, lined, NARROW, niceStep, scale, titled } from "./kit/drawing.js";
 import { across, hand, ofDial } from "./kit/hand.js";
 import { levels, pathOf } from "./kit/intervals.js";
-import { legend, LEGEND, legendRows, LEGEND_ROW, styled } from "./kit/legend.js";
+import { styled } from "./kit/legend.js";
+import { named } from "./kit/naming.js";
 import { panels } from "./kit/panels.js";
 import { MODEL } from "./kit/model.js";
 import { loadWeights, startWorker } from "./kit/worker.js";
@@ -222,7 +223,7 @@ function build(stage, app) {
     const textHead = panel === 1 ? 0 : most - 44 - 17 * Math.ceil((LONGEST_TEXT + 1) / 64);
     const textTop = textHead + 44;
     plot = {
-      from: LEFT, to: width - 12, top: LEGEND - 6 + LEGEND_ROW * legendRows(itemsOf(data, values), width),
+      from: LEFT, to: width - 12, top: 56,
       floor: panel === 0 ? most - 40 : textHead - 46,
       last, columns, cell: width / columns, textTop,
       line: Math.min(17, (most - textTop) / Math.ceil((LONGEST_TEXT + 1) / columns)),
@@ -250,7 +251,8 @@ function nameOf(at) {
 const LOOKS = [["1", 2, ""], ["muted", 1.75, "5 4"]];
 
 function itemsOf({ bits, plain }, { result }) {
-  const items = [nameOf(result.at), METHODS.none].map((name, k) => ({ name, look: LOOKS[k], value: "" }));
+  const items = [nameOf(result.at), METHODS.none]
+    .map((name, k) => ({ name, look: LOOKS[k], more: k ? { class: "rb-tells" } : {} }));
   return items.slice(0, plain.some((one, k) => one !== bits[k]) ? 2 : 1);
 }
 
@@ -273,18 +275,16 @@ function curves(plot, data, { result }, width) {
   const bottom = svg("g", { transform: `translate(0 ${floor})` });
   const step = niceStep(last, width < NARROW ? 4 : 8);
   axis(bottom, "bottom", x, Array.from({ length: Math.floor(last / step) + 1 }, (_, k) => k * step));
-  const items = itemsOf(data, { result });
+  const items = itemsOf(data, { result }).map((item, k) => ({ ...item, points: points([own, plain][k]) }));
   const limit = x(Math.min(TRAINED, last));
   return [
     ...titled(0, 0, "Cost of each byte in bits", `Mean of ${SMOOTH} bytes. Lower is better`),
-    ...legend(items, width),
     bottom, ...levels(plot, y, Array.from({ length: Math.floor(high / 2) + 1 }, (_, k) => 2 * k)),
     svg("path", { d: `M${limit},${top}V${floor}`, ...lined("muted", 1.5) }),
     svg("text", { x: limit - 4, y: top + 10, "font-size": 12, "text-anchor": "end" }, `L = ${TRAINED}`),
     svg("text", { x: to, y: floor + 34, "font-size": 12, "text-anchor": "end", class: "rb-quiet" }, "byte"),
-    ...items.map(({ look }, k) => {
-      return svg("path", { d: pathOf(points([own, plain][k])), ...styled(look), ...(k && { class: "rb-tells" }) });
-    }).reverse(),
+    ...items.map((item) => svg("path", { d: pathOf(item.points), ...styled(item.look), ...item.more })).reverse(),
+    ...named(items, [from, top, to, floor]),
     svg("path", { d: `M${x(data.byte)},${top}V${floor}`, ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
   ];
 }

@@ -1,5 +1,5 @@
-"""The explorer of chapter *Measured* in which the small model runs. It shows how many bits the model needs for each
-byte of a text, within and beyond L."""
+"""Explorer for the *Measured* chapter. It runs the small model in the browser, and shows how many bits the model needs
+for each byte of a text, both within L and beyond."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ HEAD_DIM = 32
 LAYERS = 3
 HEADS = 4
 LONGEST_TEXT = 1024
-"""How many bytes of a text the model can predict. (It can't predict the first byte, which has none before it.)"""
+"""The largest number of bytes that the model can predict in a text. (It can't predict the first byte, because nothing
+comes before it.)"""
 LEAST_BASE = 500
-"""With a smaller base, the ramp of YaRN's code could run backwards."""
+"""The smallest base that can be chosen. With a smaller one, the ramp of YaRN's code could run backwards."""
 METHODS = {
     "none": "as trained",
     **{
@@ -31,7 +32,7 @@ METHODS = {
         if "alive" in method.explorers
     },
 }
-"""The methods for the trained model, and their names on the page."""
+"""The methods that can be applied to the trained model, each with its name on the page."""
 WITH_FACTOR = list(reading.WITH_FACTOR)
 STACK = '''class Stack:
     """Values of which the last one put in is the first to come out."""
@@ -77,23 +78,27 @@ TEXTS = {
     "again": ("one function, again and again", AREA * 10),
     "prose": ("English, which it hardly saw", PROSE * 3),
 }
-"""The texts to read, each with its name on the page."""
+"""The texts that can be read, each with its name on the page."""
 TITLES = {name: title for name, (title, _) in TEXTS.items()}
 READ = {name: text[: LONGEST_TEXT + 1] for name, (_, text) in TEXTS.items()}
 
 
 class Alive(Explorer):
-    """The trained model reads a text in the browser. The figure shows the bits that each byte costs it, and what a head
-    attends to.
-
-    ``text``: "classes", "again" or "prose". ``own``: your own text, at most 1025 bytes of UTF-8; if it has two bytes
-    or more, it is read instead. ``method``: one of `METHODS`. ``factor``: s, 1 to 16, for methods that have one.
-    ``base``: 500 to 10⁷; the model was trained with 10⁴. ``length``: how many bytes to predict, 64 to 1024. ``byte``:
-    the byte for which the figure gives details, counted from 1. ``layer``, ``head``: 1 to 3 and 1 to 4, the head whose
-    attention is shown. Bad values raise ``TraitError``.
+    """The trained model, reading a text in the browser. The figure shows how many bits each byte costs, and which bytes
+    an attention head attends to.
 
     The opening state was computed with PyTorch. All other states are computed by the model in the browser. Its weights
-    are loaded when a dial is first used; in a notebook they come from the kernel.
+    are loaded when a dial is first used; in a notebook they come from the kernel. Invalid values raise ``TraitError``.
+
+    Args:
+        text: "classes", "again" or "prose".
+        own: your own text, at most 1025 bytes of UTF-8. If it has two bytes or more, it is read instead of ``text``.
+        method: one of `METHODS`.
+        factor: s, 1 to 16, for methods that have a factor.
+        base: 500 to 10⁷. The model was trained with 10⁴.
+        length: how many bytes to predict, 64 to 1024.
+        byte: the byte for which the figure gives details, counted from 1.
+        layer, head: the head whose attention is shown. Layers are numbered 1 to 3, and heads 1 to 4.
     """
 
     script = "alive.js"
@@ -207,17 +212,17 @@ class Alive(Explorer):
         return proposal["value"]
 
     def dials(self) -> dict[str, Any]:
-        """The current values of the dials, and ``result``, the model's result for the opening state."""
+        """Return the current values of the dials. The entry ``result`` has the model's output for the opening state."""
         return {**super().dials(), "result": self.start}
 
     def _send_weights(self, _: object, content: object, buffers: object) -> None:
-        """Send the model's weights to a notebook's page when it asks for them."""
+        """Send the model's weights to the page of a notebook when the page asks for them."""
         if content == "weights":
             self.send("weights", [reading.packed()])
 
 
 def text_of(text: str, own: str, length: int) -> bytes:
-    """The bytes to read: at most ``length`` + 1.
+    """Return the bytes to read, at most ``length`` + 1 of them.
 
     >>> text_of("again", "", 64)[:8], text_of("again", "héllo", 64)
     (b'def area', b'h\\xc3\\xa9llo')
@@ -241,10 +246,12 @@ def opening(
     layer: int,
     head: int,
 ) -> dict[str, Any]:
-    """Computes the model's result for these dials, in the form that the figure's script uses. ``bits``, ``top`` and
-    ``share`` are given for every byte except the first, as in `ropebook.lab.reading.Reading`. ``plain``: the bits of
-    the model as it was trained. ``row``: what the head attends to when the chosen byte is predicted. ``at``: the
-    dials."""
+    """Compute the model's output for these dials, in the format that the figure's script reads.
+
+    ``bits``, ``top`` and ``share`` have an entry for every byte except the first, as in `ropebook.lab.reading.Reading`.
+    ``plain`` has the bits of the model as it was trained, ``row`` the attention weights of the head when the chosen
+    byte is predicted, and ``at`` the values of the dials.
+    """
     at = dict(locals())
     given = text_of(text, own, length)
     model = reading.reader(base=base, method=method, factor=factor)

@@ -1,4 +1,5 @@
-"""The explorer on the book's first page: a query and a key as two arrows, rotated by their tokens' positions."""
+"""Explorer for the first page of the book. It draws a query and a key as two arrows, rotated by the positions of their
+tokens."""
 
 from __future__ import annotations
 
@@ -10,20 +11,26 @@ from ropebook.explorers.kit import dials
 
 MOST_DIMS = 128
 TOKENS = 24
-"""The text has the positions 0 … 23."""
+"""The number of tokens in the text. Their positions are 0 to 23."""
 QUERY = (-0.34, -1.17)
 KEY = (0.28, -0.8)
-"""The pair of the query and of the key that is drawn, before rotation. The numbers are chosen so that the opening angle
-and score are moderate."""
+"""The entries of the query and of the key that form the pair in the figure, before rotation. They were chosen to give a
+moderate angle and score in the opening state."""
 WORDS = ("it", "cat")
-"""The tokens to which the query and the key belong."""
+"""The tokens that the query and the key belong to."""
 
 
 class Arrows(Explorer):
-    """A pair of a query and of a key, rotated by mθ and nθ, and the angle and the score between them.
+    """A pair of entries of a query, and the same pair of a key, rotated by mθ and nθ. The figure also shows the angle
+    between them, and the score.
 
-    ``m``, ``n``: 0 to 23, the positions of the two tokens. ``base``: 1 to 10⁷. ``dim``: even, 2 to 128. ``pair``:
-    0 to dim/2 − 1 (lowered if ``dim`` becomes too small). Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        m, n: the positions of the two tokens, 0 to 23.
+        base: 1 to 10⁷.
+        dim: an even number from 2 to 128.
+        pair: the index of the pair, 0 to dim/2 − 1. It is lowered if ``dim`` becomes too small.
     """
 
     script = "arrows.js"

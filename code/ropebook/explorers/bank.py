@@ -1,5 +1,5 @@
-"""The explorer of the chapter on decay that has a clock hand for each pair, and shows which hands complete a turn
-within a context."""
+"""Explorer for the chapter on decay. It draws a clock hand for each pair, and shows which hands complete a turn within a
+context."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ MOST_LENGTH = 1_000_000
 MODELS = [
     (model.name, model.dim, model.base, model.context) for model in decay.MODELS
 ]
-"""Settings of published models: how many entries of each head are rotated, the base, and the length of the training
-texts."""
+"""Settings of published models: the name, the number of entries that are rotated in each head, the base, and the length
+of the texts seen in training."""
 
 
 class Bank(Explorer):
     """A clock hand for each of the dim/2 pairs, at angle mθ_i. The figure shows which hands complete a turn within a
     context.
 
-    ``position``: m, 0 to 10⁶; it may be beyond the context. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``:
-    the context L, 2 to 10⁶, which has the positions 0 to L − 1. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        position: m, 0 to 10⁶. It may lie beyond the context.
+        base: 1 to 10⁷.
+        dim: an even number from 2 to 512.
+        length: L, the length of the context, 2 to 10⁶. Its positions are 0 to L − 1.
     """
 
     script = "bank.js"

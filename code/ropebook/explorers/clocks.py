@@ -1,4 +1,4 @@
-"""The explorer of chapter *Sinusoidal positions* that puts binary digits, clock hands and sinusoids side by side."""
+"""Explorer for the *Sinusoidal positions* chapter. It shows binary digits, clock hands and sinusoids side by side."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ MOST_SPAN = 4096
 BITS = 13
 """The number of binary digits of 4096."""
 MOST_WAVES = BITS
-"""The greatest number of sinusoids that are drawn, one per digit; further pairs appear only as hands."""
+"""The maximum number of sinusoids in the figure, one for each binary digit. Any further pairs are shown only as clock
+hands."""
 FINE_SAMPLES = 512
-"""In short windows, curves are also sampled between positions, with about this many samples."""
+"""The approximate number of samples of a curve in a short window, where curves are also sampled between positions."""
 
 
 class Clocks(Explorer):
-    """A position written in three ways: as binary digits, as the hands of clocks that turn by θ_i per position, and as
+    """A position written in three ways: as binary digits, as clock hands that turn by θ_i per position, and as
     sinusoids.
 
-    ``position``: 0 to 4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512; there are dim/2 hands. ``span``: how many
-    positions around ``position`` the waves show, 8 to 4096. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        position: 0 to 4096.
+        base: 1 to 10⁷.
+        dim: an even number from 2 to 512. There are dim/2 clock hands.
+        span: the number of positions around ``position`` that the waves show, 8 to 4096.
     """
 
     script = "clocks.js"

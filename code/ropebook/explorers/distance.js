@@ -118,7 +118,7 @@ const LEFT = 46;
 
 function build(stage, app) {
   const settings = FIGURES.map((figure) => {
-    const name = `d = ${figure.dim}, L = ${figure.length}, query at ${figure.query}`;
+    const name = `d = ${figure.dim}, L = ${figure.length}, query ${figure.query}`;
     return [name, { ...figure, base: 1e4, vectors: "ones" }];
   });
   const showFigure = presets(app, "The six figures in the text", "A figure in the text …", settings);

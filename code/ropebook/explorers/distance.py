@@ -1,4 +1,4 @@
-"""The explorer of the chapter on decay that plots the score of one query with every key against the key's position."""
+"""Explorer for the chapter on decay. It plots the score of one query with every key, against the key's position."""
 
 from __future__ import annotations
 
@@ -12,34 +12,39 @@ from ropebook.explorers.kit import dials
 MOST_LENGTH = 1_000_000
 MOST_DRAWS = 20
 MOST_SAMPLES = 4096
-"""If there are at most this many keys, all scores are computed."""
+"""The largest number of keys for which all scores are computed."""
 NEAR = 3072
-"""In longer texts, scores are computed for this many keys closest to the query, and for some in each column of the
-picture."""
+"""In a longer text, scores are computed for this many keys nearest to the query, and for a few keys in each column of
+the picture."""
 MOST_COLUMNS = 512
 CLOSE = (0, 2, 4)
-"""The positions in a column at which it is sampled, chosen so that both halves of the fastest wave, 2π long, can be
-seen."""
+"""Positions within a column for which scores are computed. The wavelength of the fastest wave is 2π positions. These
+positions are close enough together to sample both of its halves."""
 SPOTS = (0.18, 0.37, 0.55, 0.76, 0.93)
-"""Further places in a column at which it is sampled, as shares of its width. They are uneven, so that no wave can hide
-between the samples."""
+"""More places within a column for which scores are computed, as fractions of its width. They are unevenly spaced, so
+that no wave can hide between them."""
 
 
 FIGURES = [
     {"query": one.query_position, "length": one.length, "dim": one.dim}
     for one in decay.FIGURES
 ]
-"""The settings of the text's figures, for the buttons."""
+"""The settings of the figures in the text, for the explorer's buttons."""
 
 
 class Distance(Explorer):
     """The score of a query at one position with the same key at every position of a text.
 
-    ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``query``: the query's position, 0 to length − 1 (lowered if the length
-    becomes too short). ``length``: the number of positions, 2 to 10⁶; if there are more than 4096, the distant ones are
-    sampled. ``vectors``: "ones", q = k = (1, …, 1); "same", q = k, random; "random", q and k random and independent;
-    "slow", q = k, with entries 1 in the slower half of the pairs and 0 in the others. ``draw``: which random vectors to
-    use, 1 to 20. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        base: 1 to 10⁷.
+        dim: an even number from 2 to 512.
+        query: the query's position, 0 to length − 1. It is lowered if ``length`` becomes too short.
+        length: the number of positions, 2 to 10⁶. If there are more than 4096, scores far from the query are sampled.
+        vectors: the query and the key. "ones": q = k = (1, …, 1). "same": random, with q = k. "random": random and
+            independent. "slow": q = k, with ones in the slower half of the pairs and zeros in the rest.
+        draw: which random vectors to use, 1 to 20.
     """
 
     script = "distance.js"

@@ -1,5 +1,5 @@
-"""The explorer of the page on configurations: readers paste a configuration, and see the wavelengths that it asks for
-together with its lengths."""
+"""Explorer for the page on configurations. Readers paste a configuration, and see each pair's wavelength next to the
+lengths that the configuration names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ropebook.explorers import Choice, Explorer, Switch, Text, Whole
 
 RULES = explain.RULES
 LONGEST_CONFIG = RULES["limits"]["characters"]
-"""The greatest number of characters that a file may have. (A longer file is not a configuration.)"""
+"""The maximum number of characters in a file. (Anything longer is not a configuration.)"""
 MOST_LENGTH = 2**24
 _CONFIGS = {
     "llama": (
@@ -94,19 +94,23 @@ _CONFIGS = {
     ),
 }
 EXAMPLES = {name: json.dumps(config) for name, (_, config) in _CONFIGS.items()}
-"""Examples that can be explained without pasting anything: published files, reduced to their keys about sizes and
-positions, and a file with mistakes."""
+"""Examples that can be explained without pasting anything: published configurations, reduced to their keys about sizes
+and positions, and one configuration with mistakes."""
 _TITLES = {name: title for name, (title, _) in _CONFIGS.items()}
 
 
 class Explain(Explorer):
-    """What a config.json says about positions, as :func:`ropebook.explain.explain` finds it: in words, and as a plot of
-    each pair's wavelength.
+    """What a config.json says about positions, as determined by :func:`ropebook.explain.explain`. The figure shows it
+    in words, and plots the wavelength of each pair.
 
-    ``example``: "llama", "gpt_oss", "deepseek" or "mistake". ``config``: the text of another file, at most 1,000,000
-    characters; if it isn't empty, it is explained instead. ``length``: the tokens in a text, up to 2²⁴; 0 or 1 means
-    the length in the file. ``second``: whether to show the second kind of layer, if the file has two. Bad values raise
-    ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        example: "llama", "gpt_oss", "deepseek" or "mistake".
+        config: the contents of another file, at most 1,000,000 characters. If not empty, it is explained instead of
+            ``example``.
+        length: the number of tokens in a text, up to 2²⁴. With 0 or 1, the length in the file is used.
+        second: whether to show the second kind of layer, if the file has two.
     """
 
     script = "explain.js"

@@ -1,4 +1,4 @@
-"""The explorer of chapter *RoPE in the complex plane* that shows a score as a Fourier sum with one wave per pair."""
+"""Explorer for the *RoPE in the complex plane* chapter. It shows a score as a Fourier sum with one wave per pair."""
 
 from __future__ import annotations
 
@@ -12,22 +12,27 @@ MOST_DIMS = 512
 MOST_DISTANCE = 4096
 MOST_DRAWS = 20
 MOST_ROWS = 16
-"""The greatest number of waves that are drawn."""
+"""The maximum number of waves in the figure."""
 COLUMNS = 720
-"""The waves are computed at the ends of this many columns, from distance 0 to the longest."""
+"""The number of columns between distance 0 and the longest distance. Waves are computed at the edges of the columns."""
 FINE_SAMPLES = 512
-"""In short ranges the sum is also sampled between whole distances, with at most this many samples."""
+"""The maximum number of samples of the sum in a short range, where it is also sampled between whole distances."""
 
 
 class Fourier(Explorer):
-    """The score of a query and the key k = R_peak q at every distance. It is a sum with one wave per pair, and all
-    waves are in phase at ``peak``.
+    """The score of a query q with the key k = R_peak q, at every distance. It is a sum of waves, one for each pair, and
+    all of them are in phase at ``peak``.
 
-    ``peak``: the distance with the highest score, 0 to ``span``. ``distance``: the distance at which the products of
-    the pairs are added up, 0 to ``span`` (both are lowered if the span becomes too short). ``span``: the longest
-    distance shown, 16 to 4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``summed``: how many pairs are added,
-    starting with the fastest, 1 to 256; dim/2 or more means all. ``draw``: the query, 0 for ones, 1 to 20 for random
-    numbers. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``. ``peak`` and ``distance`` are lowered if ``span`` becomes too short.
+
+    Args:
+        peak: the distance with the highest score, 0 to ``span``.
+        distance: the distance at which the products of the pairs are added up, 0 to ``span``.
+        span: the longest distance that is shown, 16 to 4096.
+        base: 1 to 10⁷.
+        dim: an even number from 2 to 512.
+        summed: the number of pairs that are added up, from the fastest on, 1 to 256. With dim/2 or more, all are added.
+        draw: the query. 0 means ones; 1 to 20 mean random numbers.
     """
 
     script = "fourier.js"

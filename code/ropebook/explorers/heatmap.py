@@ -1,4 +1,5 @@
-"""The explorer of chapter *Sinusoidal positions* that shows the encoding as a picture, with the distance kernel."""
+"""Explorer for the *Sinusoidal positions* chapter. It shows the encoding as a picture, and below it the distance
+kernel."""
 
 from __future__ import annotations
 
@@ -11,15 +12,21 @@ from ropebook.explorers.kit import dials
 MOST_DIMS = 512
 MOST_LENGTH = 4096
 MOST_COLUMNS = 640
-"""The greatest number of columns in the picture; if there are more positions, each column blends several."""
+"""The maximum number of columns in the picture. If there are more positions, each column is a blend of several."""
 
 
 class Heatmap(Explorer):
     """The encoding of the positions 0 … length − 1 as a heatmap, and the distance kernel from a reference position.
 
-    ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: 1 to 4096. ``reference``: 0 to length − 1 (lowered if the
-    length becomes too short). ``interleaved``: if true, the rows have the vector's order, in which the sine and cosine
-    of each pair alternate; otherwise all sines come before all cosines. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        base: 1 to 10⁷.
+        dim: an even number from 2 to 512.
+        length: the number of positions, 1 to 4096.
+        reference: the reference position, 0 to length − 1. It is lowered if ``length`` becomes too short.
+        interleaved: whether the rows are in the vector's order, in which the sine and cosine of each pair alternate.
+            Otherwise all sines come before all cosines.
     """
 
     script = "heatmap.js"

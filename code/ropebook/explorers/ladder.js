@@ -7,7 +7,8 @@ import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
-import { legend, legendRows, LEGEND_ROW, styled } from "./kit/legend.js";
+import { styled } from "./kit/legend.js";
+import { named } from "./kit/naming.js";
 import { panels } from "./kit/panels.js";
 import { presets } from "./kit/presets.js";
 import { keptByIndex, keptByTurns } from "./kit/yarn.js";
@@ -93,7 +94,7 @@ function build(stage, app) {
   return ({ data, values, width, most }) => {
     showModel(values);
     const panel = panelAt(width, most);
-    const top = 50 + legendRows(itemsOf(data.shown), width) * LEGEND_ROW;
+    const top = 50;
     const low = data.shown.length > 0 && panel === null; // whether the stretch is drawn below the wavelengths
     const lowFloor = most - 42;
     const floor = low ? lowFloor - 158 : lowFloor;
@@ -120,15 +121,20 @@ function build(stage, app) {
   };
 }
 
-function itemsOf(shown) {
-  return shown.map((name) => ({ name: METHODS[name].title, look: METHODS[name].look }));
+// The methods' names beside their curves, which are given by the height of each pair.
+function names({ from, to, x }, shown, curves, [upper, lower]) {
+  const items = curves.map((heights, k) => {
+    const { title: name = "", look } = METHODS[shown[k]] ?? {};
+    return { name, look, points: heights.map((height, i) => [x(i), height]) };
+  });
+  return named(items, [from, upper, to, lower]);
 }
 
-function names({ width }, { shown, wavelengths, turned }) {
+function heading({ wavelengths, turned }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
   const note = young ? [svg("tspan", inColour("2"), "Orange: no full turn within L"), `, ${young} of ${pairs} pairs`]
     : [`All ${pairs} pairs complete a turn within L`];
-  return [...titled(0, 0, "Wavelength of each pair", ...note), ...legend(itemsOf(shown), width)];
+  return titled(0, 0, "Wavelength of each pair", ...note);
 }
 
 // Labels for L and L′, which the reader can drag. They are side by side if there is no room for each above its
@@ -159,7 +165,7 @@ function curve({ x }, heights) {
 }
 
 function ladder(plot, data, dials) {
-  const { from, top, floor, pairs, longest, x, y } = plot;
+  const { from, top, floor, pairs, longest, lower, x, y } = plot;
   const { wavelengths, turned, shown, stretch } = data;
   const powers = Array.from({ length: Math.ceil(Math.log10(longest)) - 1 }, (_, k) => k + 1);
   const left = svg("g", { transform: `translate(${from} 0)` });
@@ -170,39 +176,37 @@ function ladder(plot, data, dials) {
     ...lined(colour, size),
   });
   const lines = [[dials.trained_length, ""], [data.target, "6 4"]];
+  const curves = stretch.map((by) => by.map((one, i) => y(wavelengths[i] * one)));
   return [
-    ...names(plot, data), ...young(plot, data, [top, floor]),
+    ...heading(data), ...young(plot, data, [top, floor]),
     svg("path", { d: powers.map((power) => level(plot, y(10 ** power))).join(""), ...lined("grid", 1) }),
     left,
     ...lines.map(([length, dashes]) => svg("path", { d: level(plot, y(length)), ...styled(["ink", 1.5, dashes]) })),
-    ...shown.map((name, k) => {
-      const heights = stretch[k].map((by, i) => y(wavelengths[i] * by));
-      return svg("path", { d: curve(plot, heights), ...styled(METHODS[name].look) });
-    }),
+    ...shown.map((name, k) => svg("path", { d: curve(plot, curves[k]), ...styled(METHODS[name].look) })),
     dots("1", 0, turned), dots("2", turned, pairs),
+    ...(lower ? [] : names(plot, shown, [...curves, wavelengths.map(y)], [top, floor])),
     ...lengthMarks(plot, data, dials).flatMap((mark) => pill(mark.at + mark.width / 2, mark.y, mark.text)),
   ];
 }
 
 // Draws the factor by which each method stretches each pair.
 function stretches(plot, data, { factor }) {
-  const { upper, width, from, to, lowTop, lowFloor, below } = plot;
+  const { upper, from, to, lowTop, lowFloor, below } = plot;
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", below, factor > 1 ? [1, factor] : [1], (by) => tidyFactor(by));
   const none = data.shown.length ? [] : [svg("text", {
     x: (from + to) / 2, y: (lowTop + lowFloor) / 2, "font-size": 13, "text-anchor": "middle", class: "rb-quiet",
   }, "No method is switched on.")];
   const heading = upper ? [svg("text", { x: 0, y: lowTop - 14, "font-size": 14, "font-weight": 600 }, "Stretch λ′/λ")]
-    : [...titled(0, 0, "Stretch λ′/λ", "How much each method slows each pair down"),
-      ...legend(itemsOf(data.shown), width)];
+    : titled(0, 0, "Stretch λ′/λ", "How much each method slows each pair down");
+  const curves = data.stretch.map((by) => by.map(below));
   return [
     ...heading,
     ...young(plot, data, [lowTop - 6, lowFloor]),
     svg("path", { d: [below(1), below(factor)].map((height) => level(plot, height)).join(""), ...lined("grid", 1) }),
     left, ...none,
-    ...data.shown.map((name, k) => {
-      return svg("path", { d: curve(plot, data.stretch[k].map(below)), ...styled(METHODS[name].look) });
-    }),
+    ...data.shown.map((name, k) => svg("path", { d: curve(plot, curves[k]), ...styled(METHODS[name].look) })),
+    ...names(plot, data.shown, curves, [lowTop - 8, lowFloor]),
   ];
 }
 

@@ -1,4 +1,4 @@
-"""The explorer of chapter *Context extension* that shows which pairs never completed a turn in training, and what each
+"""Explorer for the *Context extension* chapter. It shows which pairs never completed a turn in training, and what each
 method does to them."""
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from ropebook.explorers import Explorer, Switch
 from ropebook.explorers.kit import dials
 
 LEAST_BASE = 500
-"""With a smaller base, the other dials could make the ramp of YaRN's code run backwards, and then it has no value."""
+"""The smallest base that can be chosen. With a smaller one, other dials could make the ramp of YaRN's code run
+backwards, and then the ramp is undefined."""
 SHORTEST = 5
-"""The beginning of the axis of wavelengths. (The fastest pair needs 2π positions.)"""
+"""The start of the wavelength axis. (The fastest pair has a wavelength of 2π positions.)"""
 _LOOKS = [
     ("ink", 2, ""),
     ("muted", 2, ""),
@@ -32,16 +33,22 @@ METHODS = {
     name: {"title": method.title, "look": _LOOKS[place]}
     for place, (name, method) in enumerate(_OFFERED.items())
 }
-"""The methods that can be drawn in the figure, each with its name, colour, width and dashes."""
+"""The methods that the figure can show, each with its title and its look: colour, line width and dashes."""
 
 
 class Ladder(Explorer):
-    """The wavelengths λ_i = 2π/θ_i of all pairs, compared with the trained length L, and methods that stretch them for
-    L′ = s·L.
+    """The wavelengths λ_i = 2π/θ_i of all pairs, compared with the trained length L. The figure also shows how much
+    each method stretches the wavelengths to reach L′ = s·L.
 
-    ``base``: 500 to 10⁷. ``dim``: even, 4 to 512. ``trained_length``: L, 16 to 131072. ``factor``: s, 1 to 64.
-    ``alpha``, 0.25 to 2, and ``beta``, 2.5 to 64: the ends of the ramp of NTK-by-parts and YaRN. For each of
-    `METHODS`, a dial such as ``linear`` or ``yarn`` says whether the method is shown. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``. For each method in `METHODS`, a switch such as ``linear`` or ``yarn`` says
+    whether the method is shown.
+
+    Args:
+        base: 500 to 10⁷.
+        dim: an even number from 4 to 512.
+        trained_length: L, 16 to 131072.
+        factor: s, 1 to 64.
+        alpha, beta: the ends of the ramp of NTK-by-parts and YaRN, 0.25 to 2 and 2.5 to 64.
     """
 
     script = "ladder.js"

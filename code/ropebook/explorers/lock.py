@@ -1,5 +1,5 @@
-"""The explorer of chapter *Rotary position embedding* that slides a query and a key through a text at a fixed
-distance."""
+"""Explorer for the *Rotary position embedding* chapter. It moves a query and a key along a text, keeping the distance
+between them fixed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ from ropebook.explorers.kit import dials
 
 MOST_POSITION = 4096
 SHIFTS = 256
-"""The curves show the shifts 0 … 255."""
+"""The number of shifts that the curves show. They start at shift 0."""
 DRAWS = 16
 
 
 class Lock(Explorer):
     """The score of a query at m + shift and a key at n + shift, with RoPE and with an added sinusoidal encoding.
 
-    RoPE's score ⟨R_m q, R_n k⟩ does not change with ``shift``, while the score ⟨q + PE_m, k + PE_n⟩ does. ``m``, ``n``:
-    0 to 4096, before the shift. ``shift``: 0 to 255. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``pair``: 0 to dim/2
-    − 1, the pair whose plane is drawn (lowered if ``dim`` becomes too small). ``draw``: 0 to 15, which random q and
-    k to use. Bad values raise ``TraitError``.
+    RoPE's score ⟨R_m q, R_n k⟩ does not change with ``shift``, while the score ⟨q + PE_m, k + PE_n⟩ does. Invalid
+    values raise ``TraitError``.
+
+    Args:
+        m, n: the positions before the shift, 0 to 4096.
+        shift: the number of positions by which query and key are both moved, 0 to 255.
+        base: 1 to 10⁷.
+        dim: an even number from 2 to 512.
+        pair: the pair whose plane is drawn, 0 to dim/2 − 1. It is lowered if ``dim`` becomes too small.
+        draw: which random q and k to use, 0 to 15.
     """
 
     script = "lock.js"

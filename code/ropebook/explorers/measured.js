@@ -1,7 +1,7 @@
 // The second experiment: for every method, the bits per byte at each position or the records found at each distance.
 
 import {
-  CHOSEN, dials, FOLLOWING, LAST, LONGER, METHODS, MOST_TEXT, PLAIN, ROPE, SCHEMES, START,
+  CHOSEN, dials, FOLLOWING, LAST, LONGER, MOST_TEXT, PLAIN, ROPE, SCHEMES, START,
 } from "./measured.py";
 import { percent } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
@@ -9,6 +9,7 @@ import { axis, lined, scale, titled } from "./kit/drawing.js";
 import { hand, stopKeys } from "./kit/hand.js";
 import { apartText, levels, pathOf, range, signed, stepOf, whisker } from "./kit/intervals.js";
 import { legend, LEGEND, legendRows, LEGEND_ROW, styled } from "./kit/legend.js";
+import { named } from "./kit/naming.js";
 import { panels } from "./kit/panels.js";
 import { explorer } from "./kit/mount.js";
 import { describe, idleNote, nameOf, noteOf, readings, valueHere } from "./words/measured.js";
@@ -134,6 +135,7 @@ function build(stage, app) {
     const [from, to] = [LEFT, width - 14];
     const wide = width >= 620;
     const top = LEGEND + rowsOf(values, width) * LEGEND_ROW + 18;
+    const schemes = values.run === "schemes";
     const lowFloor = most - 44;
     const apart = panel === 1; // whether only the differences are shown
     const lowTop = apart ? top : lowFloor - 120;
@@ -146,7 +148,8 @@ function build(stage, app) {
     const plot = { wide, both, from, to, top, floor, lowTop, lowFloor, x, columns };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     redrawn(picture, () => [
-      ...(apart ? [] : titled(0, 0, ...titleOf(values, wide))), ...legend(legendOf(values, data), width),
+      ...(apart ? [] : titled(0, 0, ...titleOf(values, wide))),
+      ...(schemes ? legend(itemsOf(values, data), width) : []),
       ...(apart ? [] : frame(plot, values, data, placeOf(values, data))),
       ...(task ? shares(plot, values, data) : apart ? [] : losses(plot, values, data)),
       ...(task || panel === 0 ? [] : differences(plot, values, data, apart ? 0 : lowTop - 50)),
@@ -184,8 +187,8 @@ function referenceOf({ show, run, measured }) {
   return show === "retrieval" ? "guessing" : "picking one at random";
 }
 
-// The names and styles of the lines and, for schemes, their values at the chosen position.
-function legendOf(dials, data) {
+// The names and styles of the lines and, for schemes, their values at the chosen position. The reference comes last.
+function itemsOf(dials, data) {
   const reference = referenceOf(dials);
   return [...data.lines.map((key, k) => {
     const value = dials.run === "schemes" ? valueHere(dials, data, k) : "";
@@ -193,13 +196,19 @@ function legendOf(dials, data) {
   }), ...(reference ? [{ name: reference, look: LAST, value: "" }] : [])];
 }
 
-// The largest number of rows for any setting of the other dials, so that nothing below the legend moves.
+// The names of two or three lines are beside them. Nine lines are too close for that, so they have a legend, which also
+// gives their values.
+function namesOf({ from, to, top, floor }, dials, data, points) {
+  if (dials.run === "schemes") return [];
+  return named(itemsOf(dials, data).map((item, k) => ({ ...item, points: points[k] })), [from, top, to, floor]);
+}
+
+// The largest number of rows of the legend for any value at the chosen position, so that nothing below it moves.
 function rowsOf(dials, width) {
-  const { show, run } = dials;
-  const value = run !== "schemes" ? "" : show === "loss" ? "0.00" : "100 %";
-  const names = run === "schemes" ? Object.values(SCHEMES).map(([name]) => name)
-    : [`${METHODS.yarn_chosen_unscaled}, s = 8`, "as trained"];
-  return legendRows([...names, referenceOf(dials)].filter(Boolean).map((name) => ({ name, value })), width);
+  if (dials.run !== "schemes") return 0;
+  const value = dials.show === "loss" ? "0.00" : "100 %";
+  const names = [...Object.values(SCHEMES).map(([name]) => name), referenceOf(dials)].filter(Boolean);
+  return legendRows(names.map((name) => ({ name, value })), width);
 }
 
 function lookOf({ run }, { lines }, key) {
@@ -251,7 +260,8 @@ function losses(plot, dials, data) {
   const known = [...data.seeds.flat(2), ...(data.last ?? [])].filter((value) => value !== null);
   const [low, high] = [Math.floor(Math.min(...known)), Math.ceil(Math.max(...known))];
   const y = scale([low, high], [floor, top]);
-  const path = (curve) => pathOf(data.at.flatMap((at, k) => (curve[k] === null ? [] : [[x(at), y(curve[k])]])));
+  const points = (curve) => data.at.flatMap((at, k) => (curve[k] === null ? [] : [[x(at), y(curve[k])]]));
+  const path = (curve) => pathOf(points(curve));
   const look = (k) => lookOf(dials, data, data.lines[k]);
   const place = x(placeOf(dials, data));
   const here = data.here.flatMap((value, k) => (value === null ? [] : [
@@ -265,6 +275,7 @@ function losses(plot, dials, data) {
     svg("path", { d: data.last ? path(data.last) : "", ...styled(LAST) }),
     ...data.means.map((curve, k) => svg("path", { d: path(curve), ...styled(look(k)) })).reverse(),
     ...here.reverse(),
+    ...namesOf(plot, dials, data, [...data.means, data.last ?? []].map(points)),
   ];
 }
 
@@ -341,6 +352,8 @@ function shares(plot, dials, data) {
   const schemes = dials.run === "schemes";
   const y = scale([0, 1], [floor, top]);
   const places = distances.map(x);
+  const points = (k) => places.flatMap((place, d) => (data.far[k][d] === null ? [] : [[place, y(data.far[k][d])]]));
+  const guess = y(chance[dials.show]);
   const drawn = data.lines.map((key, k) => {
     const look = lookOf(dials, data, key);
     const marks = (means, seeds, aside, filled) => places.flatMap((place, d) => {
@@ -353,14 +366,14 @@ function shares(plot, dials, data) {
         ...whisker(at, y(means[k][d]), y(means[k][d]), y(means[k][d]), look[0], filled, schemes ? 3 : 4),
       ];
     });
-    const line = places.flatMap((place, d) => (data.far[k][d] === null ? [] : [[place, y(data.far[k][d])]]));
-    return [svg("path", { d: pathOf(line), ...styled(look) }), ...marks(data.near, data.nearSeeds, -8, false),
+    return [svg("path", { d: pathOf(points(k)), ...styled(look) }), ...marks(data.near, data.nearSeeds, -8, false),
       ...marks(data.far, data.farSeeds, 0, true)];
   });
   return [
     ...levels(plot, y, [0, 0.25, 0.5, 0.75, 1], percent),
-    svg("path", { d: `M${from},${y(chance[dials.show]).toFixed(1)}H${to}`, ...styled(LAST) }),
+    svg("path", { d: `M${from},${guess.toFixed(1)}H${to}`, ...styled(LAST) }),
     ...drawn.reverse().flat(),
+    ...namesOf(plot, dials, data, [...data.lines.map((_, k) => points(k)), [[from, guess], [to, guess]]]),
   ];
 }
 

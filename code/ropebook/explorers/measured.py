@@ -1,4 +1,4 @@
-"""The explorer of chapter *Measured* that shows the effect of each method on the small models, at every position and
+"""Explorer for the *Measured* chapter. It shows the effect of each method on the small models, at every position and
 distance."""
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ __all__ = ["FOLLOWING", "LONGER", "ROPE", "Measured", "compact", "load", "unpack
 MOST_TEXT = TEXT
 """The number of bytes in the longest text."""
 START = 16
-"""The beginning of the axes. The bytes before it have little context, and cost so many bits that nothing else would be
-visible."""
+"""The first position on the axes. Earlier bytes have little context, and cost so many bits that they would hide
+everything else."""
 _TITLES = {name: kind.title for name, kind in extrapolation.METHODS.items()}
 METHODS = {
     "none": "no method",
@@ -45,8 +45,8 @@ METHODS = {
     "log_n": _TITLES["log_n"],
     "rerope": _TITLES["rerope"],
 }
-"""The methods for a trained model, and their names on the page. YaRN with unscaled scores is shown only with the chosen
-β."""
+"""The methods for a trained model, each with its name on the page. YaRN with unscaled scores is shown only with the
+chosen β."""
 _LOOKS = {
     ROPE: ("1", 2.5, ""),
     "rope-100": ("1", 2, "0 4"),
@@ -62,28 +62,34 @@ SCHEMES = {
     name: ("no positions" if name == "none" else model.SCHEMES[name].title, look)
     for name, look in _LOOKS.items()
 }
-"""The position schemes that were trained, each with its name and look. The others are compared with the first."""
+"""The position schemes that models were trained with, each with its name and look. The first scheme is RoPE, and all
+others are compared with it."""
 CHOSEN = ("1", 2.25, "")
 PLAIN = ("muted", 1.75, "")
 LAST = ("muted", 2, "5 4")
-"""The look of the chosen method, of the model as trained, and of the model that sees only the last L bytes."""
+"""The look of the last curve: a model that sees only the last L bytes. `CHOSEN` is the look of the chosen method, and
+`PLAIN` that of the model as trained."""
 DIGITS = 3
-"""The number of digits of a `packed` number."""
+"""The number of digits in which `packed` writes each number."""
 
 
 class Measured(Explorer):
-    """The second experiment with the small models: bits per byte at each position, or how much they retrieve at each
-    distance.
+    """The second experiment with the small models. The figure shows bits per byte at each position, or how well the
+    models retrieve at each distance.
 
-    ``show``: "loss", "retrieval" or "order". ``text``: "python" or "language", for the loss. ``run``: "rope-10000-3200"
-    for the models to which methods are applied, or "schemes" for all schemes as they were trained. ``method``: one of
-    `METHODS`. ``factor``: s, "2", "4" or "8"; a method without a factor ignores it. ``tuned``: whether the model was
-    trained a little further with the method; if there is no such model, the figure shows the model without further
-    training. ``position``: 17 to 2048, the position for which the figure shows values; in the tasks, the distance. Bad
-    values raise ``TraitError``.
+    The numbers come from ``results/measured.json``, or from ``results`` in the same format. ``FileNotFoundError`` is
+    raised if there is no such file, and ``ValueError`` if the models have not been tested on the held-out part yet.
+    Invalid values of the dials raise ``TraitError``.
 
-    The numbers come from ``results/measured.json``, or from ``results`` of the same form. ``FileNotFoundError`` if
-    there is no such file, ``ValueError`` if the held-out part has not been tried yet.
+    Args:
+        show: "loss", "retrieval" or "order".
+        text: the text for the loss, "python" or "language".
+        run: "rope-10000-3200" for the models to which methods are applied, or "schemes" for all schemes as trained.
+        method: one of `METHODS`.
+        factor: s, "2", "4" or "8". Methods without a factor ignore it.
+        tuned: whether to show the model that was trained a little further with the method. If there is no such model,
+            the one without further training is shown.
+        position: the position for which the figure gives values, 17 to 2048. In the tasks, it is a distance.
     """
 
     script = "measured.js"
@@ -162,28 +168,30 @@ class Measured(Explorer):
         )
 
     def dials(self) -> dict[str, Any]:
-        """The current values of the dials, and ``measured``, the numbers from which they choose."""
+        """Return the current values of the dials. The entry ``measured`` has the numbers that they select from."""
         return {**super().dials(), "measured": self.measured}
 
 
 def load() -> dict:
-    """Loads the results of the second experiment. ``FileNotFoundError`` if there are none."""
+    """Load the results of the second experiment. ``FileNotFoundError`` is raised if there are none."""
     return results.load("measured")
 
 
 def compact(results: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the results that a page contains, with numbers rounded to three decimals.
+    """Return the part of the results that a page contains, with numbers rounded to three decimals.
 
-    ``cells`` is a mapping by id, such as "rope-10000-3200/yarn/4". For each text, a cell has the bits in each of the
-    windows that end at ``edges``. For each task, it has the shares of right answers at each of the ``distances``: "far"
-    in long texts, and "near" in texts of the trained length. All of them are given for each seed, and `packed`. Its
-    ``apart`` has, for each text and band, the mean and interval of the difference from the model as trained; for a
-    scheme, it has a difference from RoPE for each seed.
+    ``cells`` maps an id such as "rope-10000-3200/yarn/4" to a cell. For each text, a cell has the bits in each of the
+    windows that end at ``edges``. For each task, it has the fraction of correct answers at each of the ``distances``:
+    "far" in long texts, and "near" in texts of the trained length. These numbers are given for each seed, and are
+    `packed`.
 
-    ``last`` has means over seeds for the model that sees only its last L bytes: for each text the bits, `packed`, and
-    in ``apart`` the bits minus those of the model as trained.
+    A cell's ``apart`` compares it with the model as trained: it has the mean difference and its interval, for each text
+    and band. In the cell of a scheme, ``apart`` has the difference from RoPE for each seed instead.
 
-    ``ValueError`` if the held-out part has not been tried, or if a text or cell is missing.
+    ``last`` has means over seeds for the model that sees only its last L bytes. For each text it has the bits, which
+    are `packed`. In ``apart`` it has the difference between these bits and those of the model as trained.
+
+    ``ValueError`` is raised if the models have not been tested on the held-out part, or if a text or cell is missing.
     """
     if results["opened"] is None:
         raise ValueError(
@@ -241,7 +249,7 @@ def compact(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shown(id: str) -> bool:
-    """Whether a cell can be selected with the dials."""
+    """Return whether the dials can select a cell."""
     scheme, _, extension = id.partition("/")
     return id in SCHEMES or (
         scheme == LONGER and extension.partition("/")[0] in ("", *METHODS)
@@ -253,7 +261,8 @@ def _tried(method: str, cells: Iterable[str]) -> bool:
 
 
 def _against_rope(cells: Mapping, id: str) -> dict[str, list]:
-    """The bits of a scheme minus those of RoPE: for each text and band, a difference for each seed, or None."""
+    """Subtract RoPE's bits from those of a scheme. For each text and band, return a list with the difference for each
+    seed, or None if any of the bits are missing."""
     return {
         text: [
             None
@@ -270,8 +279,8 @@ def _against_rope(cells: Mapping, id: str) -> dict[str, list]:
 
 
 def _last(cell: Mapping, plain: Mapping, first: int) -> dict[str, Any]:
-    """The means over seeds for the model that sees only its last L bytes: its bits for each text, and by how much they
-    exceed those of the plain model."""
+    """Return means over seeds for the model that sees only its last L bytes: its bits for each text, and the difference
+    from the bits of the plain model."""
     last = cell["last"]
     return {
         **{
@@ -295,7 +304,7 @@ def _rounded(rows: Mapping[str, Sequence]) -> dict[str, list]:
 
 
 def rounded(values: Iterable[float]) -> list[float]:
-    """Rounds numbers to three decimals.
+    """Round numbers to three decimals.
 
     >>> rounded([0.12345, -2.0])
     [0.123, -2.0]
@@ -304,9 +313,10 @@ def rounded(values: Iterable[float]) -> list[float]:
 
 
 def packed(rows: Iterable[Sequence[float] | None], count: int) -> str:
-    """Writes rows of numbers from 0 to 46 as a single text. There are ``count`` numbers per row. Each is written in
-    thousandths with three digits in base 36, or as "---" if it is missing. A page contains thousands of numbers, and in
-    this form they take less than half the space.
+    """Write rows of numbers from 0 to 46.655 as a single string, with ``count`` numbers per row.
+
+    Each number is written in thousandths, with three digits in base 36. A missing number is written as "---". A page
+    contains thousands of numbers, and this format takes less than half the space.
 
     >>> packed([[2.5, 0.125], None], 3)
     '1xg03h------------'
@@ -326,7 +336,7 @@ def _digits(number: int) -> str:
 
 
 def unpacked(text: str, count: int) -> list[list[float | None]]:
-    """The inverse of `packed`: returns rows of ``count`` numbers.
+    """Return the rows of numbers that `packed` has written to a string, with ``count`` numbers per row.
 
     >>> unpacked("1xg03h------------", 3)
     [[2.5, 0.125, None], [None, None, None]]

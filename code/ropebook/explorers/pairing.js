@@ -172,7 +172,7 @@ function words({ left }, data, { pairing }) {
   const said = [
     [all(good.q), "The rotation keeps q’s pairs together", "The rotation tears q’s pairs apart"],
     [all(good.k), "The rotation keeps k’s pairs together", "The rotation tears k’s pairs apart"],
-    [all(good.products), "Each q channel meets its match in k", "Channels of q meet others in k"],
+    [all(good.products), "Each q channel meets its match in k", "Channels of q meet the wrong ones in k"],
   ];
   const name = (text, top) => svg("text", { x: 0, y: top + CELL / 2 + 5, "font-size": 15, "font-weight": 650 }, text);
   return [
@@ -222,13 +222,13 @@ function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { 
 function describe(data, { permute_q: permuteQ, permute_k: permuteK, pairing }) {
   const half = pairing === "half";
   if (permuteQ !== permuteK) {
-    return `Only ${permuteQ ? "q" : "k"} is permuted, so channels of q are multiplied by other channels of k, whatever `
-      + "the rotation does. The blue curve has nothing to do with the grey one, not even at n = m.";
+    return `Only ${permuteQ ? "q" : "k"} is permuted, so channels of q are multiplied by the wrong channels of k, `
+      + "whatever the rotation does. The blue curve has nothing to do with the grey one, not even at n = m.";
   }
   const stored = permuteQ ? "half-split" : "interleaved";
   if (permuteQ === half) {
     return `q and k are both stored ${stored}, just as the rotation expects. Each pair rotates as a pair, each `
-      + "channel meets its match, and the score agrees with the reference at every position.";
+      + "channel is multiplied by its partner, and the score agrees with the reference at every position.";
   }
   return `q and k are both stored ${stored}, but the rotation expects ${half ? "half-split" : "interleaved"} pairs, `
     + "so it mixes channels that were never a pair. At n = m you can’t see it, because there the two rotations cancel; "

@@ -1,4 +1,5 @@
-"""The explorer of chapter *Implementing RoPE* in which the channels of q and k are interleaved or in two halves."""
+"""Explorer for the *Implementing RoPE* chapter. It compares two ways to store the channels of q and k: interleaved, or
+in two halves."""
 
 from __future__ import annotations
 
@@ -14,11 +15,15 @@ BASE = 10_000.0
 
 
 class Pairing(Explorer):
-    """The channels of a query and a key, stored interleaved or half-split, and rotated in one of the two layouts.
+    """The channels of a query and a key, stored interleaved or half-split, and rotated in one of these two layouts.
 
-    ``dim``: even, 4 to 32. ``m``, ``n``: the positions of query and key, 0 to 64. ``permute_q``, ``permute_k``: whether
-    the channels of q and of k are stored in the half-split order. ``pairing``: which channels the rotation treats as
-    pairs, "interleaved" or "half". Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        dim: an even number from 4 to 32.
+        m, n: the positions of the query and the key, 0 to 64.
+        permute_q, permute_k: whether the channels of q, or of k, are stored in half-split order.
+        pairing: which channels the rotation treats as pairs, "interleaved" or "half".
     """
 
     script = "pairing.js"

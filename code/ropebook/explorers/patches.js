@@ -115,7 +115,7 @@ function build(stage, app) {
 
 function head(width, { row, column }) {
   const narrow = width < 420;
-  const note = narrow ? "Blue: alike. Orange: opposed." : "Blue: rotated alike. Orange: opposite ways.";
+  const note = narrow ? "Blue: alike. Orange: opposed." : "Blue: pointing the same way. Orange: opposite ways.";
   const title = `Score with ${narrow ? "" : "the patch in "}row ${row}, column ${column}`;
   return [
     svg("text", { x: 0, y: 14, "font-size": 14, "font-weight": 600 }, title),

@@ -1,4 +1,5 @@
-"""The explorer of chapter *Beyond the line* that shows the score of one patch of an image with all others."""
+"""Explorer for the *Beyond the line* chapter. It shows the score between one patch of an image and every other
+patch."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from ropebook.explorers import Choice, Explorer, Whole
 from ropebook.explorers.kit import dials
 
 SIDE = 16
-"""The number of rows and of columns in the image, in patches."""
+"""The number of patches along each side of the square image."""
 GOLDEN = math.pi * (3 - math.sqrt(5))
-"""The angle in radians between the directions of neighbouring pairs in the mixed form. With this angle, no direction
-repeats."""
+"""The angle in radians between the directions of neighbouring pairs in the mixed form. It is chosen so that no
+direction repeats."""
 FORMS = {
     "line": "in a line",
     "axial": "axial",
@@ -25,13 +26,17 @@ FORMS = {
 
 
 class Patches(Explorer):
-    """The scores of one patch with every patch of a 16 × 16 image, for q = k = (1, …, 1), each as a share of the
-    largest.
+    """The scores of one patch with every patch of a 16 × 16 image, for q = k = (1, …, 1). Each score is shown as a
+    share of the largest.
 
-    ``form``: how positions rotate pairs, one of `FORMS`. ``base``, ``dim``: the base and number of entries for rows;
-    ``base_columns``, ``dim_columns``: the same for columns. Only the axial form uses the columns' base; the other forms
-    have the frequencies of a single head with dim + dim_columns entries. ``row``, ``column``: the patch, 0 to 15. Bad
-    values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        form: how positions rotate pairs, one of `FORMS`.
+        base, dim: the base and the number of entries for rows.
+        base_columns, dim_columns: the base and the number of entries for columns. Only the axial form uses
+            ``base_columns``; the other forms have the frequencies of a single head with dim + dim_columns entries.
+        row, column: the position of the patch, 0 to 15 in each direction.
     """
 
     script = "patches.js"

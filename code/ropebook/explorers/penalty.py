@@ -1,5 +1,5 @@
-"""The explorer of the chapter about the published model. It shows what distance alone adds to the model's scores, and
-how that changes if some pairs are slowed down."""
+"""Explorer for the chapter about the published model. It shows how the model's scores depend on distance alone, and how
+that changes when some pairs are slowed down."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from ropebook.real import rule, stored
 
 PAIRS = 32
 REACH = 16_384
-"""The largest distance in the picture."""
+"""The largest distance that is shown."""
 STEP = 64
-"""The distance between neighbouring points of a curve."""
+"""The distance between neighbouring points on a curve."""
 TRAINED = rule.WITHIN[1]
 MEASURED = ((22, 26), (23, 24), (27, 31), (17, 21), (12, 21))
-"""The bands of pairs for which the loss on the text in Python was measured with the band slowed down by a factor of
-2."""
+"""Bands of pairs, as (first, last). For each, the loss on the Python text was measured with the band slowed down by a
+factor of 2."""
 
 
 class Penalty(Explorer):
-    """The mean score of all heads of SmolLM2-135M against distance, with the pairs from ``first`` to ``last`` slowed
+    """The mean score over all heads of SmolLM2-135M at each distance, with the pairs from ``first`` to ``last`` slowed
     down.
 
-    ``first`` and ``last``: 0 to 31, both included, in either order. ``factor``: 1 to 8. ``distance``: 0 to 16384, the
-    distance at which the figure shows values. Bad values raise ``TraitError``; ``FileNotFoundError`` if there are no
-    results for the model.
+    Invalid values raise ``TraitError``. ``FileNotFoundError`` is raised if there are no results for the model.
+
+    Args:
+        first, last: the ends of the band of pairs, 0 to 31. Both are included, and either may be the larger one.
+        factor: by how much the pairs are slowed down, 1 to 8.
+        distance: the distance at which the figure gives values, 0 to 16384.
     """
 
     script = "penalty.js"
@@ -90,16 +93,18 @@ class Penalty(Explorer):
         )
 
     def dials(self) -> dict[str, Any]:
-        """The current values of the dials, and ``bias``, the numbers from which the figure computes."""
+        """Return the current values of the dials. The entry ``bias`` has the numbers from which the figure is
+        computed."""
         return {**super().dials(), "bias": self.bias}
 
 
 def load() -> Mapping[str, Any]:
-    """Loads the numbers that the page contains. Each pair has its mean amplitude over all heads, ``real`` and ``imag``,
-    and its frequency ``theta``. ``losses`` has the measured losses in nats, within and beyond the trained length, for
-    each band such as "22-26", and for the unchanged model under "".
+    """Load the numbers that the page contains.
 
-    ``FileNotFoundError`` if one of these was not measured.
+    For each pair, ``real`` and ``imag`` are the two parts of its mean amplitude over all heads, and ``theta`` is its
+    frequency. ``losses`` has the measured losses in nats, within and beyond the trained length: one entry per band,
+    under a key such as "22-26", and one for the unchanged model, under "". ``FileNotFoundError`` is raised if any of
+    these were not measured.
     """
     bias = stored.bias()
     mean = bias.amplitudes.mean((0, 1))

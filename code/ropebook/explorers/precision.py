@@ -1,4 +1,4 @@
-"""The explorer of chapter *Implementing RoPE* that shows tables of cosines and sines, exact and with rounding."""
+"""Explorer for the *Implementing RoPE* chapter. It shows tables of cosines and sines, exact and with rounding."""
 
 from __future__ import annotations
 
@@ -17,10 +17,16 @@ STAGES = ("result", "frequencies", "positions", "everything")
 class Precision(Explorer):
     """The cosines and sines of neighbouring positions, exact and with rounding during the computation.
 
-    ``dtype``: float64, float32, bfloat16 or float16. ``rounded``: what is rounded to this type in addition to the
-    result: nothing ("result"), "frequencies", "positions", or "everything", which means both of them and the angles.
-    ``first``: the first position, 0 to 10⁷. ``count``: the number of positions, 8 to 128. ``dim``: even, 2 to 512.
-    ``base``: 1 to 10⁷. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        dtype: "float64", "float32", "bfloat16" or "float16".
+        rounded: what is rounded to this type in addition to the result. "result": nothing else. "frequencies": the
+            frequencies. "positions": the positions. "everything": frequencies, positions and angles.
+        first: the first position, 0 to 10⁷.
+        count: the number of positions, 8 to 128.
+        dim: an even number from 2 to 512.
+        base: 1 to 10⁷.
     """
 
     script = "precision.js"

@@ -1,4 +1,5 @@
-"""The explorer of chapter *Context extension* that compares YaRN's ramp in the paper with the ramp in its code."""
+"""Explorer for the *Context extension* chapter. It compares two versions of YaRN's ramp: the one in the paper, and the
+one in the authors' code."""
 
 from __future__ import annotations
 
@@ -11,12 +12,18 @@ from ropebook.explorers.ladder import LEAST_BASE
 
 
 class Ramp(Explorer):
-    """How much YaRN interpolates each pair: linearly in the pair's turns (paper) or in its index (code). The figure
-    also shows the difference.
+    """How much YaRN interpolates each pair, according to the paper and to the code. The paper's ramp is linear in the
+    number of turns of a pair, and the code's ramp is linear in the pair's index. The figure also shows the difference.
 
-    ``alpha``, 0.25 to 2, and ``beta``, 2.5 to 64: the turns within L at the ends of the ramp. ``trained_length``: L, 16
-    to 131072. ``base``: 500 to 10⁷. ``dim``: even, 4 to 512. ``factor``: s, 1 to 64. ``truncate``: whether the code
-    rounds the ends of its ramp outwards to whole pairs, as is usual. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        alpha, beta: the number of turns within L at the slow and the fast end of the ramp, 0.25 to 2 and 2.5 to 64.
+        trained_length: L, 16 to 131072.
+        base: 500 to 10⁷.
+        dim: an even number from 4 to 512.
+        factor: s, 1 to 64.
+        truncate: whether the code rounds the ends of its ramp outwards to whole pairs, as it usually does.
     """
 
     script = "ramp.js"

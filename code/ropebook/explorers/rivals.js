@@ -259,7 +259,7 @@ export default explorer({
   idle: (_, { first, second }) => {
     const has = (names) => [first, second].some((name) => names.includes(name));
     const waves = "Neither scheme has waves.";
-    const alike = "In both schemes all heads are alike.";
+    const alike = "In both schemes all heads are the same.";
     return {
       ...(!has(BY_HEAD) && { head: alike, heads: alike }),
       ...(!has(TURNING) && { base: waves, dim: waves }),

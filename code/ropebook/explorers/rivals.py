@@ -1,5 +1,5 @@
-"""The explorer of the chapter on RoPE's relatives: it shows side by side what two schemes add to a score, depending on
-the key's position."""
+"""Explorer for the chapter on RoPE's relatives. It compares what two schemes add to a score, depending on the key's
+position."""
 
 from __future__ import annotations
 
@@ -29,20 +29,26 @@ SCHEMES = {
     "none": "none",
 }
 BY_HEAD = ["alibi", "signed", "t5", "sandwich"]
-"""The schemes whose heads differ."""
+"""The schemes whose bias differs from head to head."""
 TURNING = ["sandwich", "xl", "rope", "xpos"]
-"""The schemes with a base and a dimension."""
+"""The schemes that have a base and a dimension."""
 
 
 class Rivals(Explorer):
-    """The distance's contribution to the score, minus the contribution at distance 0, for keys up to 256 tokens before
-    and after the query.
+    """What two schemes add to a score, for keys up to 256 tokens before and after the query. The contribution at
+    distance 0 is subtracted from each curve.
 
-    ``first``, ``second``: two schemes of `SCHEMES`. ``head``: h = 1 … H. ``heads``: H, 1 to 16. ``offset``: the n − m
-    at which the figure shows values. ``base``: 1 to 10⁷, and ``dim``: even, 2 to 512, for schemes that have them.
-    Learned schemes are shown with values that illustrate what they can do: T5 as an imitation of ALiBi, KERPLE with p
-    = a = 1, Transformer-XL with v = (1, …, 1), u = 0 and W_R = 1. RoPE and xPos are shown with q = k = (1, …, 1). Bad
+    Learned schemes are shown with values that illustrate what they can do: T5 as an imitation of ALiBi, KERPLE with p =
+    a = 1, Transformer-XL with v = (1, …, 1), u = 0 and W_R = 1. RoPE and xPos are shown with q = k = (1, …, 1). Invalid
     values raise ``TraitError``.
+
+    Args:
+        first, second: the two schemes, from `SCHEMES`.
+        head: h, from 1 to H.
+        heads: H, the number of heads, 1 to 16.
+        offset: n − m, the key's position relative to the query, for which the figure gives values.
+        base: 1 to 10⁷, for schemes that have a base.
+        dim: an even number from 2 to 512, for schemes that have a dimension.
     """
 
     script = "rivals.js"

@@ -1,4 +1,4 @@
-"""The explorer of chapter *Attention* that shows why scores are divided by √d."""
+"""Explorer for the *Attention* chapter. It shows why scores are divided by √d."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ MOST_DIMS = 512
 MOST_KEYS = 32
 DRAWS = 16
 MEDIAN_DIMS = sorted({round(2 ** (k / 3)) for k in range(28)})
-"""The dimensions at which the median over all draws is taken."""
+"""The dimensions for which the median over all draws is computed."""
 
 
 class Saturation(Explorer):
     """The softmax weights of random keys, their entropy, and the size of the weights' gradient with respect to the dot
     products q·k.
 
-    ``dim``: the length of query and keys, 1 to 512. ``n_keys``: 2 to 32. ``draw``: which random numbers to use, 0 to
-    15. ``scaled``: whether the scores are divided by √dim. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        dim: the number of entries of the query and of each key, 1 to 512.
+        n_keys: the number of keys, 2 to 32.
+        draw: which random numbers to use, 0 to 15.
+        scaled: whether the scores are divided by √dim.
 
     >>> Saturation(dim=1000)
     Traceback (most recent call last):

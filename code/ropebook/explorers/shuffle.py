@@ -1,5 +1,5 @@
-"""The explorer of chapter *Attention* in which readers shuffle the words of a sentence and watch what self-attention
-does."""
+"""Explorer for the *Attention* chapter. Readers shuffle the words of a sentence, and watch how self-attention
+responds."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Numbers, Switch, Text
 
 WIDTH = 16
-"""How many numbers represent a word."""
+"""The number of entries in a word's vector."""
 BASE = 10_000.0
 MOST_WORDS = 8
 LONGEST_WORD = 12
 
 
 def split_words(text: str) -> list[str]:
-    """Splits ``text`` into words at blanks, tabs and line ends. (JavaScript and Python disagree about other white
+    """Split ``text`` into words at spaces, tabs and line breaks. (JavaScript and Python disagree about other white
     space.)
 
     >>> split_words(" the  dog ")
@@ -28,16 +28,20 @@ def split_words(text: str) -> list[str]:
 
 
 OPENING = "the dog bit the man", (0, 4, 2, 3, 1)
-"""A sentence, and the order that turns it into another one with the same words."""
+"""A sentence, and an order of its words that makes a different sentence."""
 
 
 class Shuffle(Explorer):
-    """Attention weights and outputs of a sentence whose words the reader reorders.
+    """Attention weights and outputs for a sentence whose words can be reordered.
 
-    ``words``: a sentence of 1 to 8 words. ``order``: a permutation of 0 … n − 1, which is reset when the number of
-    words changes; index r shows the word that was typed at index ``order[r]``. The default sentence is at first shown
-    as "the man bit the dog". ``position``: whether a sinusoidal vector is added to each word. ``causal``: whether a
-    word sees only itself and the words before it. Bad values raise ``TraitError``.
+    The default sentence is shown as "the man bit the dog" at first. Invalid values raise ``TraitError``.
+
+    Args:
+        words: a sentence of 1 to 8 words.
+        order: a permutation of 0 … n − 1. Index r shows the word that was typed at index ``order[r]``. The order is
+            reset when the number of words changes.
+        position: whether to add a sinusoidal vector to each word.
+        causal: whether each word sees only itself and the words before it.
     """
 
     script = "shuffle.js"

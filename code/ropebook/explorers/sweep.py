@@ -1,4 +1,4 @@
-"""The explorer of the chapter on decay that compares the curves of many bases."""
+"""Explorer for the chapter on decay. It compares the score curves of many bases."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from ropebook.explorers.kit import dials
 
 MOST_LENGTH = 4096
 NEAR = 128
-"""Every base's curve is computed at all distances below this one, and at 64 distances in each octave beyond."""
+"""Each curve is computed at all distances below this one, and at 64 distances in each octave beyond it."""
 
 
 class Sweep(Explorer):
-    """K(Δ)/K(0), the score of q = k = (1, …, 1) as a share of its peak: for ten bases from 1 to 10⁷, and for a base of
-    your choice.
+    """K(Δ)/K(0), the score of q = k = (1, …, 1) as a share of its peak. It is shown for ten bases from 1 to 10⁷, and
+    for one that the reader chooses.
 
-    ``base``: the base of your choice, 1 to 10⁷. ``dim``: even, 2 to 512. ``length``: distances below this are shown, 16
-    to 4096. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        base: the chosen base, 1 to 10⁷.
+        dim: an even number from 2 to 512.
+        length: the number of distances that are shown, 16 to 4096.
     """
 
     script = "sweep.js"
@@ -46,5 +50,5 @@ class Sweep(Explorer):
         return (
             "The score of equal vectors against their distance, on a logarithmic axis: a small curve for each of ten bases "
             "from 1 to ten million, and a large one for a chosen base. The larger the base, the farther to the right the curve "
-            "falls below half of its peak; small bases fall at once and then swing about zero; at base 1 the score does not fall."
+            "falls below half of its peak; with a small base it falls immediately and then swings around zero; at base 1 it does not fall."
         )

@@ -1,4 +1,4 @@
-"""The explorer of chapter *Context extension* that shows a cache of keys under a base that grows with the text."""
+"""Explorer for the *Context extension* chapter. It shows a cache of keys, with a base that grows with the text."""
 
 from __future__ import annotations
 
@@ -11,18 +11,25 @@ from ropebook.explorers.ladder import LEAST_BASE
 
 MOST_LENGTH = 4096
 MOST_KEYS = 256
-"""The largest number of keys for which the error is computed; in longer texts these keys are evenly spaced."""
+"""The largest number of keys for which the error is computed. In a longer text, that many evenly spaced keys are
+used."""
 TOP_ERROR = 1.7
-"""The end of the axis of errors: a little above √2, the error of scores that have become random."""
+"""The upper end of the error axis. It is slightly above √2, the error of scores that have become random."""
 
 
 class Timelapse(Explorer):
-    """The keys of a text in a cache. Each key keeps the rotation that it got when it arrived, while dynamic NTK raises
-    the base as the text grows.
+    """A key cache under dynamic NTK. Each key keeps the rotation that it was given on arrival, while the base rises as
+    the text grows.
 
-    ``length``: the current length of the text, 1 to ``room``. ``room``: how many tokens the figure has room for, 64 to
-    4096 (the length is lowered if this becomes too small). ``trained_length``: L, 16 to 2048. ``factor``: s, 1 to 16.
-    ``base``: 500 to 10⁷. ``dim``: even, 4 to 512. Bad values raise ``TraitError``.
+    Invalid values raise ``TraitError``.
+
+    Args:
+        length: the current length of the text, 1 to ``room``.
+        room: how many tokens fit into the figure, 64 to 4096. If it is set below ``length``, the length is lowered.
+        trained_length: L, 16 to 2048.
+        factor: s, 1 to 16.
+        base: 500 to 10⁷.
+        dim: an even number from 4 to 512.
     """
 
     script = "timelapse.js"

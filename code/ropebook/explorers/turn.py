@@ -1,5 +1,4 @@
-"""The explorer of chapter *Rotary position embedding* that rotates a vector through its positions, pair by
-pair."""
+"""Explorer for the *Rotary position embedding* chapter. It rotates a vector to any position, pair by pair."""
 
 from __future__ import annotations
 
@@ -11,20 +10,24 @@ from ropebook.explorers.kit import dials
 
 MOST_POSITION = 4096
 TRAIL = 16
-"""How many positions, up to the current one, are marked on the circle."""
+"""The number of positions marked on the circle. The current position is the last of them."""
 SPAN = 48
-"""How many positions the curves of the coordinates show."""
+"""The number of positions that the coordinate curves show."""
 FINE = 8
-"""How many samples a curve has per position; a power of 2."""
+"""The number of samples that a curve has per position, a power of 2."""
 
 
 class Turn(Explorer):
     """The vector q = (1, 2, 3, …, d) rotated to a position. One pair is shown in its plane, and all pairs as small
     dials.
 
-    ``position``: 0 to 4096. ``base``: 1 to 10⁷. ``dim``: even, 2 to 512. ``pair``: 0 to dim/2 − 1 (lowered if ``dim``
-    becomes too small). With base 16/π² = 1.62114 and dim 4, pair 1 rotates by π/4 per position. Bad values raise
-    ``TraitError``.
+    With base 16/π² = 1.62114 and dim 4, pair 1 rotates by π/4 per position. Invalid values raise ``TraitError``.
+
+    Args:
+        position: 0 to 4096.
+        base: 1 to 10⁷.
+        dim: an even number from 2 to 512.
+        pair: the pair shown in its plane, 0 to dim/2 − 1. It is lowered if ``dim`` becomes too small.
     """
 
     script = "turn.js"

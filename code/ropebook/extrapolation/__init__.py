@@ -1,19 +1,20 @@
-"""Methods for texts longer than the model was trained on: what each method keeps, what it stretches, and what it costs.
+"""Methods for sequences longer than those the model was trained on: what each method keeps, what it stretches, and what
+it costs.
 
 Notation: trained length L, target length L′, factor s = L′/L, current length n; frequencies θ_i = b^(−2i/d), i = 0 …
 d/2 − 1. In training, pair i rotated by up to (L − 1)θ_i radians. If that is a full turn or more, the pair has been at
-every angle. A slower pair meets new angles as soon as the text is longer. The methods differ in what they do about
-that:
+every angle. A slower pair meets new angles as soon as the sequence is longer than L. The methods deal with this in
+different ways:
 
-- `Frequencies` change θ. When called with (inv_freq, length), they return (inv_freq, attention_factor), as the
-  ``scaling`` of :class:`ropebook.efficient.RotaryEmbedding` must do. The factor multiplies cos and sin, and therefore
-  both q and k, so it enters the scores twice.
+- `Frequencies` change θ. When called with (inv_freq, length), they return (inv_freq, attention_factor), so they can
+  serve as the ``scaling`` of :class:`ropebook.efficient.RotaryEmbedding`. The factor multiplies cos and sin, and
+  therefore both q and k, so it enters the scores twice.
 - `Distances` leave θ alone and change the distance m − n at which a query sees a key.
 - `LogN` does not change positions; it lengthens the queries.
 
-Every method's class has its facts attached (`methods.known_as`). `make` makes any method by name and options, `METHODS`
-is the registry, and `methods_table` lists it. All options are checked when a method is made: one of the wrong kind
-raises ``TypeError``, one out of range ``ValueError``.
+The facts about each method are attached to its class (`methods.known_as`). `make` creates any method from its name and
+options, `METHODS` is the registry, and `methods_table` lists it. All options are checked when a method is created: the
+wrong type raises ``TypeError``, and a value out of range raises ``ValueError``.
 """
 
 from ropebook.extrapolation import distances, dynamic, frequencies, queries, trained
@@ -57,7 +58,7 @@ from ropebook.extrapolation.registry import METHODS, make, methods_table
 from ropebook.extrapolation.search import Search, search_factors
 from ropebook.extrapolation.trained import *  # noqa: F403
 
-# Each module of methods has its own list of names.
+# The modules that define methods have their own lists of names, which are added here.
 __all__ = [
     "METHODS",
     "CacheError",

@@ -1,5 +1,5 @@
-"""Recommends a method for a model, with settings that reach the length you want, depending on how far you may change
-the model."""
+"""Recommend a method for a model, with settings that reach the length you want. The choice depends on how far you may
+change the model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ WHEN = (
     "only the base can be set",
     "trained on",
 )
-"""What you may do to the model. A method's class says for which of these it is suitable, and how it then reaches L′."""
+"""What you may do to the model. Each method's class says which of these cases it suits, and how the method then reaches
+L′."""
 
 
 class Choice(NamedTuple):
-    """A situation, and what we recommend for it."""
+    """A situation and our recommendation for it."""
 
     # which changes to the model are allowed
     when: str
@@ -34,7 +35,8 @@ def choices(
     dim: int = 128,
     base: float = 10_000.0,
 ) -> list[Choice]:
-    """Recommends methods for a model that was trained on L tokens and should read L′, one for each entry of `WHEN`.
+    """Recommend one method for each entry of `WHEN`, for a model that was trained on L tokens and should read L′
+    tokens.
 
     >>> for choice in choices(4096, 16384):
     ...     print(f"{choice.when}: {type(choice.method).__name__}")
@@ -48,7 +50,7 @@ def choices(
         trained_length: L, the length of the original training.
         target_length: L′, greater than L.
         dim: d, the number of entries of a head that are rotated.
-        base: b, with which the model was trained.
+        base: b, the base with which the model was trained.
 
     Raises:
         ValueError: L′ is not greater than L, so no method is needed.

@@ -24,12 +24,13 @@ __all__ = ["Distances", "LeakyReRoPE", "ReRoPE", "SelfExtend", "least_group"]
 
 
 class Distances(Extension, abc.ABC):
-    """A method that leaves θ alone and makes far keys seem nearer: those with Δ = m − n ≥ window.
+    """A method that leaves θ alone and makes far keys (those with Δ = m − n ≥ window) seem nearer.
 
-    A query sees near keys at their true distance. For far keys, query and key get other positions (`far_positions`),
-    which determine their distance. So there are two tables of scores, each computed with rotations as usual, and every
-    score is taken from one of them (`scores`). Every key is rotated twice, each time by an angle that depends only on
-    its own position. The method is made for causal attention; keys after the query (Δ < 0) count as near.
+    A query sees near keys at their true distance. For far keys, the query and the key are given other positions
+    (`far_positions`), which determine their distance. So there are two tables of scores, each computed with rotations
+    as usual, and every score is taken from one of them (`scores`). Every key is rotated twice, each time by an angle
+    that depends only on its own position. The method is designed for causal attention; keys after the query (Δ < 0)
+    count as near.
     """
 
     acts_on = "distances"
@@ -45,19 +46,19 @@ class Distances(Extension, abc.ABC):
         query_positions: Real[Tensor, " *queries"],
         key_positions: Real[Tensor, " *keys"],
     ) -> tuple[Float[Tensor, " *queries"], Float[Tensor, " *keys"]]:
-        """The positions that queries and keys get if they are far apart; the shapes are the same as those passed in."""
+        """Return the positions that queries and keys get if they are far apart. The shapes do not change."""
 
     @abc.abstractmethod
     def reach(self, trained_length: int) -> float:
-        """The length of the longest text in which no query sees a key at a distance above L − 1; infinite if that is
-        so in every text."""
+        """Return the length of the longest sequence in which no query sees a key at a distance above L − 1, or infinity
+        if no sequence is too long."""
 
     def relative(
         self,
         query_positions: Real[Tensor, "... q_len"],
         key_positions: Real[Tensor, "... k_len"],
     ) -> Float[Tensor, "... q_len k_len"]:
-        """The distance at which each query sees each key: (…, T_q) and (…, T_k) to (…, T_q, T_k), float64.
+        """Return the distance at which each query sees each key: (…, T_q) and (…, T_k) to (…, T_q, T_k), float64.
 
         >>> place = torch.arange(5)
         >>> ReRoPE(window=2).relative(place, place).tril()
@@ -84,7 +85,7 @@ class Distances(Extension, abc.ABC):
         *,
         layout: str = "interleaved",
     ) -> Float[Tensor, "... q_len k_len"]:
-        """Computes q·k for every query and every key, at the distances of `relative`; not yet divided by √d.
+        """Compute q·k for every query and every key at the distances of `relative`, not yet divided by √d.
 
         ``q`` (batch, heads, T_q, d) and ``k`` (batch, heads, T_k, d) must **not be rotated**. Positions are (T_q,) and
         (T_k,), or (batch, T_q) and (batch, T_k). The result is (batch, heads, T_q, T_k), float32 or float64.
@@ -103,8 +104,8 @@ class Distances(Extension, abc.ABC):
         *,
         layout: str = "interleaved",
     ) -> Float[Tensor, "... q_len k_len"]:
-        """The difference between `scores` and the scores at true distances, which is 0 where query and key are near.
-        The arguments are those of `scores`."""
+        """Return the difference between `scores` and the scores at true distances, which is 0 where query and key are
+        near. It takes the same arguments as `scores`."""
         given = q, k, query_positions, key_positions, inv_freq, layout
         near, far, is_near = self._near_and_far(*given)
         return (far - near).masked_fill(is_near, 0)
@@ -118,8 +119,8 @@ class Distances(Extension, abc.ABC):
         inv_freq: Tensor,
         layout: str,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns the scores at true distances, the scores at changed distances, and a mask that is True where the
-        former are used."""
+        """Return the scores at true distances, the scores at changed distances, and a mask that is True where the true
+        distances are used."""
         m, n = exact_positions(query_positions), exact_positions(key_positions)
 
         def scores(at_q: Tensor, at_k: Tensor) -> Tensor:
@@ -147,9 +148,9 @@ class Distances(Extension, abc.ABC):
 )
 @dataclass(frozen=True)
 class ReRoPE(Distances):
-    """Distances stop growing at the window: min(Δ, w). Su 2023.
+    """Distances stop growing at the window w: min(Δ, w). Su 2023.
 
-    For far keys, the query is at position w and every key at 0. Texts of any length are within reach.
+    For far keys, the query is at position w and every key at 0. Sequences of any length are within reach.
 
     >>> ReRoPE(window=512).reach(4096)
     inf
@@ -185,7 +186,7 @@ class ReRoPE(Distances):
 )
 @dataclass(frozen=True)
 class LeakyReRoPE(Distances):
-    """Beyond the window, distances grow by 1/k per step: w + (Δ − w)/k. Su 2023.
+    """Beyond the window w, distances grow by only 1/k per step: w + (Δ − w)/k. Su 2023.
 
     k is ``step``, at least 1. With k = 1 this is the plain model, and with k → ∞ it becomes `ReRoPE`. For far keys, the
     query is at m/k + w(1 − 1/k) and the key at n/k.
@@ -229,9 +230,9 @@ class LeakyReRoPE(Distances):
 )
 @dataclass(frozen=True)
 class SelfExtend(Distances):
-    """Beyond the window, positions are counted in groups: ⌊m/G⌋ − ⌊n/G⌋ + W − ⌊W/G⌋. Jin et al. 2024.
+    """Beyond the window W, positions are counted in groups of G: ⌊m/G⌋ − ⌊n/G⌋ + W − ⌊W/G⌋. Jin et al. 2024.
 
-    If G divides W, the longest text within reach has (L − W)·G + W tokens, as the paper says.
+    If G divides W, the longest sequence within reach has (L − W)·G + W tokens, as the paper says.
 
     >>> SelfExtend(window=1024, group=8).reach(4096)
     25600
@@ -264,14 +265,14 @@ class SelfExtend(Distances):
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> SelfExtend:
-        """Makes the method with a window of L/2, as in the book's measurements, and the smallest group that reaches
+        """Make the method with a window of L/2, as in the book's measurements, and the smallest group that reaches
         L′."""
         window = max(1, trained_length // 2)
         return cls(window, least_group(trained_length, target_length, window))
 
 
 def least_group(trained_length: int, target_length: int, window: int) -> int:
-    """The smallest group size with which Self-Extend takes a model from L tokens to L′.
+    """Return the smallest group size with which Self-Extend takes a model from L tokens to L′.
 
     >>> least_group(4096, 16384, window=1024)
     6
@@ -284,7 +285,7 @@ def least_group(trained_length: int, target_length: int, window: int) -> int:
 
 
 def check_window(window: int, trained_length: int) -> None:
-    """Raises ``ValueError`` unless the window is less than L."""
+    """Raise ``ValueError`` unless the window is less than L."""
     if window >= check_trained(trained_length):
         raise ValueError(
             f"trained_length must be above the window, {window}, got {trained_length}"

@@ -1,4 +1,4 @@
-"""Methods whose frequencies follow the length of the text: their factor grows as the text does."""
+"""Methods whose frequencies follow the length of the text: their factor grows as the text grows."""
 
 from __future__ import annotations
 
@@ -30,22 +30,23 @@ __all__ = ["Dynamic", "DynamicNTK", "DynamicYaRN"]
 
 
 class Dynamic(Frequencies):
-    """A method whose factor follows the length of the text. At each length it uses the frequencies for that factor."""
+    """A method whose factor follows the length of the text. At each length it uses the frequencies for the factor at
+    that length."""
 
     trained_length: int
     follows_length = True
 
     @abc.abstractmethod
     def at(self, scale: float) -> Frequencies:
-        """The method with this factor for texts of every length."""
+        """Return the method with this factor, for sequences of any length."""
 
     def effective_scale(self, length: int) -> float:
-        """The factor at this length: 1 up to L, and n/L beyond."""
+        """Return the factor at length n: 1 up to L, and n/L beyond."""
         return grown_to(length, self.trained_length)
 
     def fixed(self, target_length: int) -> Frequencies:
-        """The scaling that uses the frequencies for ``target_length`` at every length, so that a cache of rotated keys
-        stays valid."""
+        """Return a scaling that uses the frequencies for ``target_length`` at every length, so that a cache of rotated
+        keys stays valid."""
         length_factor(self.trained_length, target_length)
         return self.at(self.effective_scale(target_length))
 
@@ -86,7 +87,7 @@ class DynamicNTK(Dynamic):
         check_factor(self.factor)
 
     def effective_scale(self, length: int) -> float:
-        """The number by which the last pair is divided at this length: 1 up to L, and s·n/L − (s − 1) beyond.
+        """Return the number by which the last pair's θ is divided at length n: 1 up to L, and s·n/L − (s − 1) beyond.
 
         >>> DynamicNTK(trained_length=512, factor=4.0).effective_scale(4 * 512)
         13.0
@@ -101,14 +102,14 @@ class DynamicNTK(Dynamic):
     def __call__(
         self, inv_freq: Float[Tensor, " pairs"], length: int | None = None
     ) -> Scaled:
-        # We don't call `at`, because its check of the factor would stop a compiler.
+        # We don't call `at`, because its check of the factor would make compilation fail.
         return divide_by_powers(inv_freq, self.effective_scale(length)), 1.0
 
     @classmethod
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> DynamicNTK:
-        """Makes the method with L alone, because its factor follows the length of the text."""
+        """Make the method from L alone, because its factor follows the length of the text."""
         return cls(trained_length)
 
 

@@ -44,12 +44,12 @@ Scaled = tuple[Tensor, float]
 
 
 class Frequencies(Extension, abc.ABC):
-    """A method that changes θ: ``method(inv_freq, length)`` gives (inv_freq, attention_factor).
+    """A method that changes θ: ``method(inv_freq, length)`` returns (inv_freq, attention_factor).
 
-    ``inv_freq``: θ_i = base^(−2i/d) as `ropebook.sinusoidal.inv_freq` gives it, (d/2,), float64 or float32; the result
-    has the same type and device. ``length``: the current length of the text. Methods with ``follows_length`` need it,
-    and refuse the None that `RotaryEmbedding` passes if it gets a tensor of positions; other methods ignore it. A
-    method that needs base and d computes them from ``inv_freq``.
+    ``inv_freq``: θ_i = base^(−2i/d) as returned by `ropebook.sinusoidal.inv_freq`, (d/2,), float64 or float32; the
+    result has the same dtype and device. ``length``: the current length of the text. Methods with ``follows_length``
+    need it, and refuse the None that `RotaryEmbedding` passes when it is given a tensor of positions; other methods
+    ignore the length. A method that needs base and d computes them from ``inv_freq``.
     """
 
     acts_on = "frequencies"
@@ -113,10 +113,10 @@ class Interpolation(Frequencies):
 )
 @dataclass(frozen=True)
 class NTKAware(Frequencies):
-    """NTK-aware scaling: the base is raised to b′ = b·s^(d/(d−2)) (`ntk_base`), bloc97 2023.
+    """NTK-aware scaling: the base is increased to b′ = b·s^(d/(d−2)) (`ntk_base`), bloc97 2023.
 
-    This divides θ of pair i by s^(2i/(d−2)): the first pair by 1 and the last by s. d = 2 is refused, because its only
-    pair would be both the first and the last.
+    This divides the θ of pair i by s^(2i/(d−2)): the first pair's θ by 1 and the last pair's θ by s. d = 2 is refused,
+    because its only pair would be both the first and the last.
 
     >>> from ropebook import rope
     >>> NTKAware(factor=4.0)(rope.inv_freq(4))
@@ -149,7 +149,8 @@ class NTKAware(Frequencies):
 )
 @dataclass(frozen=True)
 class NTKByParts(Frequencies):
-    """Keeps pairs that turn often in L, interpolates pairs that never complete a turn, and mixes those in between.
+    """Keeps pairs that turn often in L, interpolates pairs that never complete a turn, and blends the two for pairs in
+    between.
 
     θ′ = ((1 − γ)/s + γ)θ, where γ is `ramp_in_turns`, as in the YaRN paper: Peng et al. 2023, equations (17) to (20).
 
@@ -194,11 +195,11 @@ class NTKByParts(Frequencies):
 class YaRN(Frequencies):
     """NTK-by-parts plus a factor on cos and sin, Peng et al. 2023, as in the published code and in transformers.
 
-    ``ramp``: "pairs" for the ramp of the code, which is linear in the pair's index (`ramp_in_pairs`, with
-    ``truncate``), or "turns" for the ramp of the paper (`ramp_in_turns`). The two differ: see `paper_against_code`.
+    ``ramp``: "pairs" for the published code's ramp, which is linear in the pair's index (`ramp_in_pairs`, with
+    ``truncate``), or "turns" for the paper's ramp (`ramp_in_turns`). The two differ: see `paper_against_code`.
 
     ``attention_factor``: by default `yarn_factor` of s, or with ``mscale`` and ``mscale_all_dim`` (both or neither) the
-    ratio of two such factors. If both are equal, the ratio is 1, and the factor has to be applied by `softmax_scale`
+    ratio of two such factors. If the two are equal, the ratio is 1, and the factor has to be applied by `softmax_scale`
     instead. In transformers ``alpha`` and ``beta`` are called beta_slow and beta_fast.
 
     >>> from ropebook import rope
@@ -242,13 +243,13 @@ class YaRN(Frequencies):
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> YaRN:
-        """Makes the method with s = L′/L and the published bounds."""
+        """Make the method with s = L′/L and the published bounds."""
         factor = length_factor(trained_length, target_length)
         return cls(factor, trained_length)
 
 
 def check_yarn(method: Frequencies) -> None:
-    """Raises ``TypeError`` or ``ValueError`` for invalid options of `YaRN` or of `DynamicYaRN`, which has the same
+    """Raise ``TypeError`` or ``ValueError`` for invalid options of `YaRN` or of `DynamicYaRN`, which has the same
     options."""
     check_trained(method.trained_length)
     check_bounds(method.alpha, method.beta)
@@ -278,10 +279,10 @@ def check_yarn(method: Frequencies) -> None:
 )
 @dataclass(frozen=True)
 class Llama3(Frequencies):
-    """Llama 3.1's scaling: pairs with λ < L/4 keep θ, and for pairs with λ > L it is divided by 8. Pairs in between are
-    mixed, linearly in L/λ.
+    """Llama 3.1's scaling: pairs with λ < L/4 keep their θ, pairs with λ > L have it divided by 8, and in between the
+    two are blended linearly in L/λ.
 
-    That is `NTKByParts` with α = ``low_freq_factor`` and β = ``high_freq_factor``. The model's technical report does
+    This is `NTKByParts` with α = ``low_freq_factor`` and β = ``high_freq_factor``. The model's technical report does
     not describe it, but the published code does.
 
     >>> from ropebook import rope
@@ -328,9 +329,9 @@ class Llama3(Frequencies):
 class LongRoPE(Frequencies):
     """Every pair has its own factor, found by a search: θ′_i = θ_i/f_i. Ding et al. 2024.
 
-    ``long_factors`` are used for texts longer than L, ``short_factors`` for the others; each has d/2 numbers above 0.
-    The factor on cos and sin is √(1 + ln s/ln L) if none is given, and applies at every length. `search_factors` is a
-    small version of the search.
+    ``long_factors`` are used for sequences longer than L, ``short_factors`` for all others. Each has d/2 numbers above
+    0. The factor on cos and sin defaults to √(1 + ln s/ln L), and applies at every length. `search_factors` is a small
+    version of the search.
 
     >>> from ropebook import rope
     >>> method = LongRoPE([1.0, 1.0], [1.0, 4.0], trained_length=512, factor=512.0)
@@ -380,7 +381,7 @@ class LongRoPE(Frequencies):
 
 
 def pair_factors(name: str, values: Sequence[float]) -> tuple[float, ...]:
-    """Checks that all factors are above 0, and returns them as a tuple with one number for each pair."""
+    """Check that all factors are above 0, and return them as a tuple with one number for each pair."""
     values = values.tolist() if isinstance(values, Tensor) else values
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         raise TypeError(f"{name} must be one number for each pair, got {values!r}")

@@ -1,13 +1,13 @@
-"""Installs a method in a loaded Hugging Face model, and removes it again.
+"""Install a method in a loaded Hugging Face model, or remove it again.
 
 Such a model computes a table of cosines and sines in every call, in a module called ``rotary_emb``, and all its layers
 rotate with this table. If a method only changes frequencies, it is enough to replace that module. A method that changes
 distances, or follows the length, must rotate inside the attention function. The table then has angle 0 everywhere, so
 that the cache keeps unrotated keys, and the attention function rotates queries and keys by their current positions.
 
-Models such as Gemma 3 have one table for layers that see the whole text and another for layers with a sliding window. A
-method is installed only for the former. The latter never see a distance longer than their window, so they are left
-unchanged.
+Models such as Gemma 3 have one table for layers that see the whole sequence and another for layers with a sliding
+window. A method is installed only for the former. The latter never see a distance longer than their window, so they are
+left unchanged.
 """
 
 from __future__ import annotations
@@ -40,29 +40,32 @@ ATTENTION = "ropebook"
 
 
 def install(model: nn.Module, method: Extension | None) -> None:
-    """Make a loaded model use ``method``, from `ropebook.extrapolation.make`; ``None`` removes the installed method.
+    """Make a loaded model use ``method``, as created by `ropebook.extrapolation.make`. ``None`` removes the installed
+    method.
 
     ``model``: a transformers model whose layers share one ``rotary_emb``, as in Llama, Mistral, Qwen2, Qwen3, Gemma and
-    GPT-NeoX. Its config must not ask for a method, because two methods cannot be combined. We read the base, the layout
-    and the number of rotated entries from the model, and leave its weights unchanged. ``results/architectures.json``
-    lists the models that were tried. If layers with a sliding window have their own table, as in Gemma 3, they keep it.
+    GPT-NeoX. Its config must not specify a method of its own, because two methods cannot be combined. We read the base,
+    the layout and the number of rotated entries from the model, and leave its weights unchanged.
+    ``results/architectures.json`` lists the models we have tried. If layers with a sliding window have their own table,
+    as in Gemma 3, they keep it.
 
-    If transformers has the method too, both give the same logits for a text. They differ only in decoding with a method
-    that follows the length: here, cached keys are rotated by the current frequencies, while transformers never rotates
-    them again after they have arrived. The length is that of the longest row.
+    If transformers also has the method, both implementations give the same logits for the same input. They differ only
+    when decoding with a method that follows the length: here, cached keys are rotated with the current frequencies,
+    while transformers never rotates keys again after they have arrived. In a batch, the length is that of the longest
+    row.
 
     If transformers has the method, ``model.save_pretrained`` writes it into the saved config, so that the model has it
     again when you load it. For any other method it raises ``ValueError``, because the loaded model would lack the
     method without any warning.
 
     A method that acts in the attention function (because it changes distances, follows the length, or lengthens
-    queries) needs more. Each layer must rotate its queries and keys, or leave them unrotated, right before it calls
-    transformers' attention function. To check this, the model runs once on five tokens, so forward hooks are called.
-    Layers without positions, such as every fourth layer of SmolLM3, remain without them.
+    queries) requires more of the model. Each layer must rotate its queries and keys, or leave them unrotated, right
+    before it calls transformers' attention function. To check this, the model runs once on five tokens, so its forward
+    hooks are called. Layers without positions, such as every fourth layer of SmolLM3, remain without them.
 
-    ``TypeError`` for another kind of method. ``ValueError`` for a model that is built differently, for one whose config
-    asks for a method, and for `Partial`, which would not rotate some entries that the weights were trained with. After
-    an error the model is unchanged.
+    ``TypeError`` if ``method`` is neither a method of this package nor None. ``ValueError`` for a model that is built
+    differently, for a model whose config specifies a method, and for `Partial`, which would not rotate some entries
+    that the weights were trained with. After an error the model is unchanged.
 
     >>> from transformers import LlamaConfig, LlamaForCausalLM
     >>> from ropebook.extrapolation import make
@@ -106,7 +109,7 @@ def install(model: nn.Module, method: Extension | None) -> None:
 
 
 class Installed(NamedTuple):
-    """What the attention function needs to know about a layer. It is a tuple, because a module that is set as an
+    """The facts about a layer that the attention function needs. This is a tuple, because a module that is set as an
     attribute of a layer would become part of the model."""
 
     rotary: InstalledRotary
@@ -116,7 +119,7 @@ class Installed(NamedTuple):
 
 
 def _save(part: nn.Module, owner: nn.Module, *args, **options) -> None:
-    """Calls ``part.save_pretrained(*args, **options)`` with the method in the config."""
+    """Call ``part.save_pretrained(*args, **options)`` with the method in the config."""
     rotary, config = owner.rotary_emb, owner.config
     kept = config.rope_parameters
     config.rope_parameters = rotary.saved(config)
@@ -148,8 +151,8 @@ class InstalledRotary(nn.Module):
             )
         latent = hasattr(config, "kv_lora_rank")
         if latent and getattr(method, "mscale_all_dim", None):
-            # In such a model it multiplies the whole of q·k, like ropebook.extrapolation.softmax_scale, and is set when
-            # the model is built.
+            # In a model with latent attention, mscale_all_dim multiplies the whole of q·k, like
+            # ropebook.extrapolation.softmax_scale, and it is set when the model is built.
             raise ValueError(
                 f"method must have no mscale_all_dim for a model with latent attention, whose config has to ask for it, got {method!r}"
             )
@@ -166,11 +169,12 @@ class InstalledRotary(nn.Module):
         return self._kept[0]
 
     def serves(self, layer: int) -> bool:
-        """Whether the method applies to this layer."""
+        """Return whether the method applies to this layer."""
         return not self.several or self.layer_types[layer] == SEES_ALL
 
     def saved(self, config: object) -> dict[str, object]:
-        """The ``rope_parameters`` that make transformers use the method; ``ValueError`` if transformers can't."""
+        """Return the ``rope_parameters`` that make transformers use the method. ``ValueError`` if transformers can't
+        use it."""
         way_out = "install(model, None) takes it out before saving, and install puts it in again after loading"
         try:
             found = to_transformers(self.method, self.rotary_dim, self.base)
@@ -211,7 +215,7 @@ class InstalledRotary(nn.Module):
         return cos.to(dtype), sin.to(dtype)
 
     def frequencies(self, length: int | None) -> tuple[Tensor, float]:
-        """Returns θ (rotary_dim/2,) and the factor on cosines and sines, for a text of ``length`` tokens."""
+        """Return θ (rotary_dim/2,) and the factor on cosines and sines, for a sequence of ``length`` tokens."""
         inv_freq = rope.inv_freq(self.rotary_dim, self.base)
         if isinstance(self.method, Frequencies):
             return self.method(inv_freq, length)
@@ -242,7 +246,7 @@ def _attend(
     scaling: float | None = None,
     **options: object,
 ) -> tuple[Tensor, Tensor | None]:
-    """Computes attention with the signature that transformers expects: (batch, heads, seq, head_dim) to (batch, seq,
+    """Compute attention with the signature that transformers expects: (batch, heads, seq, head_dim) to (batch, seq,
     heads, head_dim)."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -280,11 +284,11 @@ def _attend(
 
 
 def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
-    """The positions of this call's queries.
+    """Return the positions of this call's queries.
 
     Most layers pass positions to their attention function. These belong to the call, so if gradient checkpointing runs
-    a layer again in the backward pass, they are still right, even if the model has read other texts since. For other
-    layers we use the model's latest positions, which would be wrong in that case.
+    a layer again in the backward pass, they are still right, even if the model has read other sequences since. For
+    other layers we use the model's latest positions, which would be wrong in that case.
     """
     given = options.get("position_ids")
     if given is not None:
@@ -299,10 +303,10 @@ def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
 
 
 def _key_positions(here: Tensor, keys: int, mask: Tensor | None) -> Tensor:
-    """The positions of the keys, including the cached ones: (batch, keys).
+    """Return the positions of the keys, including the cached ones: (batch, keys).
 
-    In a first pass they are the positions of the queries. Later we count backwards from the last query. Its own key is
-    the last one that it may attend to; beyond that key, a cache may have room that isn't filled yet.
+    In the first pass, these are the positions of the queries. In later passes we count backwards from the last query,
+    whose own key is the last one that it may attend to. Beyond that key, a cache may have room that isn't filled yet.
     """
     if here.shape[-1] == keys:
         return here

@@ -1,4 +1,4 @@
-"""Converts transformers' configs to methods and back, and methods to options of `RotaryEmbedding`."""
+"""Convert transformers' configs to methods and back, and methods to options of `RotaryEmbedding`."""
 
 from __future__ import annotations
 
@@ -73,12 +73,13 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Configured(Frequencies):
-    """A method together with what else its config says about the rotation; `from_transformers` makes these.
+    """A method, together with everything else that its config says about the rotation. `from_transformers` creates
+    these.
 
     ``base``: b, which the config calls rope_theta. ``fraction``: the share of each head that is rotated, which the
-    config calls partial_rotary_factor. Both are None if the config does not give them. Frequencies of another base are
-    refused (``ValueError``), and so is a `ropebook.efficient.RotaryEmbedding` that has other values or whose layout
-    was left out; `rotary_options` gives the right options.
+    config calls partial_rotary_factor. Both are None if the config does not give them. Frequencies with another base
+    are refused (``ValueError``), and so is a `ropebook.efficient.RotaryEmbedding` that has other values or whose layout
+    was left out; `rotary_options` returns the right options.
 
     >>> from ropebook.extrapolation import NTKAware
     >>> method = Configured(NTKAware(factor=4.0), base=500000.0)
@@ -118,7 +119,8 @@ class Configured(Frequencies):
         return {"scaling": self} | self.asked_of_rotary(dim)
 
     def asked_of_rotary(self, dim: int) -> dict[str, object]:
-        """The ``base`` and ``rotary_dim`` of a RotaryEmbedding for heads of width ``dim``, if the config gives them."""
+        """Return the ``base`` and ``rotary_dim`` that a RotaryEmbedding for heads of width ``dim`` must have, as far as
+        the config gives them."""
         asked = {}
         if self.base is not None:
             asked["base"] = float(self.base)
@@ -128,8 +130,8 @@ class Configured(Frequencies):
 
 
 def rotary_options(method: Frequencies, dim: int) -> dict[str, object]:
-    """The options with which `ropebook.efficient.RotaryEmbedding` uses a method: ``scaling``, or ``rotary_dim`` for
-    `Partial`.
+    """Return the options that make `ropebook.efficient.RotaryEmbedding` use a method: ``scaling``, or ``rotary_dim``
+    for `Partial`.
 
     For a `Configured` method, they include the ``base`` and ``rotary_dim`` of its config.
 
@@ -150,7 +152,7 @@ def from_transformers(
     rope_parameters: Mapping[str, object] | object,
     max_position_embeddings: int | None = None,
 ) -> Configured:
-    """Makes the method that a config of transformers describes. Pass the config itself, or its ``rope_parameters`` and
+    """Make the method that a transformers config describes. Pass the config itself, or its ``rope_parameters`` and
     ``max_position_embeddings``.
 
     This covers all of transformers' scaling methods, with their options and defaults. "default" means no method, and is
@@ -158,7 +160,7 @@ def from_transformers(
     "original_max_position_embeddings" is missing, the trained length is ``max_position_embeddings``.
 
     The base (rope_theta) and, except for "proportional", the partial_rotary_factor are not part of a method. If the
-    config has them, the result is a `Configured` method, and `rotary_options` gives the options that
+    config has them, the result is a `Configured` method, and `rotary_options` returns the options that
     :class:`ropebook.efficient.RotaryEmbedding` needs. A config does not say which layout its weights have, so you have
     to name the layout: "half" for transformers' Llama. A key that transformers does not have for the method, such as
     mrope_section, is refused (``ValueError``).
@@ -219,11 +221,11 @@ def from_transformers(
 def to_transformers(
     method: Frequencies, dim: int | None = None, base: float = 10000.0
 ) -> dict[str, object]:
-    """The ``rope_parameters`` that make transformers use ``method``, for a model with this ``base``.
+    """Return the ``rope_parameters`` that make transformers use ``method``, for a model with this ``base``.
 
     ``dim``: the width of a head. `NTKAware` needs it, because in transformers that method is just another base, which
-    depends on d. transformers reads the trained length of "dynamic" from the config's max_position_embeddings, so that
-    must equal the method's ``trained_length``. ``ValueError`` for a method that transformers does not have;
+    depends on d. transformers reads the trained length of "dynamic" from the config's max_position_embeddings, so this
+    number must equal the method's ``trained_length``. ``ValueError`` for a method that transformers does not have;
     `ropebook.extrapolation.install` can put such a method into a loaded model.
 
     >>> from ropebook.extrapolation import make

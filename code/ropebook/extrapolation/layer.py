@@ -1,4 +1,5 @@
-"""An attention layer with a method, which may change the rotation, the distances, or the length of the queries."""
+"""An attention layer that uses a method. The method may change the rotation, the distances, or the length of the
+queries."""
 
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ class ExtendedAttention(RotaryAttention):
 
     ``keep`` says whether a cache keeps "rotated" or "unrotated" keys. Rotated keys are cheaper, but they are wrong for
     methods that change distances. For methods that follow the length, they become wrong as soon as the frequencies
-    change. Unrotated keys are rotated again for every query, with the current frequencies, so that for every method
-    decoding gives the same result as one pass. The default is "rotated" for methods that are ``cache_safe`` in
-    `METHODS`, otherwise "unrotated". The other arguments are those of `RotaryAttention`.
+    change. Unrotated keys are rotated again for every query, with the current frequencies, so decoding gives the same
+    result as a single pass for every method. The default is "rotated" for methods that are ``cache_safe`` in `METHODS`,
+    otherwise "unrotated". The other arguments are those of `RotaryAttention`.
 
     >>> method = {"method": "self_extend", "options": {"window": 4, "group": 2}}
     >>> ExtendedAttention(dim=16, n_heads=2, layout="half", **method)(torch.zeros(1, 9, 16)).shape
@@ -72,10 +73,10 @@ class ExtendedAttention(RotaryAttention):
         options: Mapping[str, object],
         keep: str | None = None,
     ) -> ExtendedAttention:
-        """Makes a layer with a method that shares the projections of ``layer``, and has the same base, layout and
+        """Make a layer that uses the method, shares the projections of ``layer``, and has the same base, layout and
         rotary_dim.
 
-        If ``layer.rotary`` has a ``scaling``, the new layer does without it, because two methods cannot be combined.
+        If ``layer.rotary`` has a ``scaling``, the new layer does not use it, because two methods cannot be combined.
 
         >>> layer = RotaryAttention(dim=16, n_heads=2, layout="half")
         >>> longer = ExtendedAttention.of(layer, method="rerope", options={"window": 4})
@@ -119,8 +120,8 @@ class ExtendedAttention(RotaryAttention):
         Float[Tensor, "batch kv_heads seq head_dim"],
         Float[Tensor, "batch kv_heads seq head_dim"],
     ]:
-        """Returns queries, keys and values, (batch, heads, seq, head_dim). Queries and keys are rotated, unless
-        ``keep`` is "unrotated"."""
+        """Return queries, keys and values, (batch, heads, seq, head_dim). Queries and keys are rotated, unless ``keep``
+        is "unrotated"."""
         if self.keep == "rotated":
             q, k, v = super().project(x, positions, offset)
         else:
@@ -143,7 +144,7 @@ class ExtendedAttention(RotaryAttention):
         cache: KVCache | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Does the same as `RotaryAttention.forward`. With unrotated keys, ``positions`` and ``cache`` cannot be
+        """Do the same as `RotaryAttention.forward`. With unrotated keys, ``positions`` and ``cache`` cannot be
         combined."""
         if self.keep == "rotated":
             return super().forward(
@@ -191,7 +192,7 @@ class ExtendedAttention(RotaryAttention):
         return (out, weights) if return_weights else out
 
     def _rotate(self, x: Tensor, positions: Tensor, length: int | None) -> Tensor:
-        """Rotates x (batch, heads, seq, head_dim) by its positions, with the frequencies for a text of ``length``
+        """Rotate x (batch, heads, seq, head_dim) by its positions, with the frequencies for a sequence of ``length``
         tokens."""
         cos, sin = self.rotary.cos_sin(positions, wide(x.dtype), length=length)
         return apply_rotary(x, cos, sin, layout=self.rotary.layout)
@@ -199,8 +200,8 @@ class ExtendedAttention(RotaryAttention):
     def _seen_otherwise(
         self, q: Tensor, k: Tensor, here: Tensor, positions: Tensor
     ) -> Tensor | None:
-        """The correction that must be added to the scores because the method changes distances, computed from
-        unrotated q and k; None if it doesn't change them."""
+        """Return the correction that must be added to the scores because the method changes distances, computed from
+        unrotated q and k. None if the method leaves distances unchanged."""
         rule = self.method.distances
         if rule is None:
             return None
@@ -212,7 +213,7 @@ class ExtendedAttention(RotaryAttention):
 
 
 def _both(mask: Tensor | None, bias: Tensor) -> Tensor:
-    """Combines a mask (boolean or additive) and a bias into one additive mask."""
+    """Combine a mask (boolean or additive) and a bias into one additive mask."""
     if mask is None:
         return bias
     if mask.dtype == torch.bool:

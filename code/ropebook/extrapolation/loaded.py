@@ -1,9 +1,9 @@
-"""Finds out how a loaded transformers model rotates: the base and layout of its table, and the entries that each layer
+"""Find out how a loaded transformers model rotates: the base and layout of its table, and the entries that each layer
 rotates.
 
-The config doesn't say which entries a layer rotates. Some layers have no positions, some rotate the last entries of a
+The config doesn't say which entries a layer rotates. Some layers don't use positions, some rotate the last entries of a
 head, and some normalise after the rotation. So we run the model once on a few tokens, with an attention function that
-only records the queries and keys that it gets.
+only records the queries and keys it receives.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from torch import Tensor, nn
 from ropebook import checks, rope
 from ropebook.extrapolation.parts import about_equal, rotated
 
-# If a model has tables for several types of layers, layers of this type see the whole text.
+# If a model has tables for several types of layers, layers of this type see the whole sequence.
 SEES_ALL = "full_attention"
 
-# Arguments other than queries, keys, values and a mask that a model may pass to its attention function, and that
-# another function would ignore.
+# Besides queries, keys, values and a mask, a model may pass these arguments to its attention function. Another
+# attention function would ignore them.
 _CHANGES_SCORES = (
     "s_aux",
     "sinks",
@@ -37,7 +37,7 @@ _CHANGES_SCORES = (
 
 
 def owner_of(model: nn.Module) -> nn.Module:
-    """Finds the part of the model that has the layers and one ``rotary_emb`` for all of them."""
+    """Find the part of the model that has the layers and one ``rotary_emb`` for all of them."""
     owners = [
         part
         for part in model.modules()
@@ -65,7 +65,7 @@ def owner_of(model: nn.Module) -> nn.Module:
 
 
 def of_several(config: object) -> bool:
-    """Whether the config has rope_parameters for each type of layer."""
+    """Return whether the config has rope_parameters for each type of layer."""
     asked = getattr(config, "rope_parameters", None) or {}
     return any(isinstance(value, Mapping) for value in asked.values())
 
@@ -84,7 +84,7 @@ class Table(NamedTuple):
 
 
 def read_table(theirs: nn.Module, config: object, several: bool) -> Table:
-    """Reads the settings of the model's table, and checks that it gives the cosines and sines for this base."""
+    """Read the settings of the model's table, and check that the table gives the cosines and sines for its base."""
     asked = getattr(config, "rope_parameters", None) or {}
     name, prefix, which = "rope_parameters", "", ()
     if several:
@@ -132,7 +132,7 @@ def read_table(theirs: nn.Module, config: object, several: bool) -> Table:
 
 
 class Turn(NamedTuple):
-    """The entries of its heads that a layer rotates: as many as the table covers, from index ``start`` on."""
+    """The entries of each head that a layer rotates: as many as the table covers, from index ``start`` on."""
 
     start: int
     layout: str
@@ -154,12 +154,12 @@ _REHEARSAL = "ropebook_rehearsal"
 def turns_of(
     owner: nn.Module, base: float, layout: str, rotary_dim: int
 ) -> dict[nn.Module, Turn | None]:
-    """Finds each attention module that calls an attention function, and the entries that it rotates, or None if it
-    rotates none.
+    """Find each attention module that calls an attention function, and the entries that the module rotates, or None if
+    it rotates none.
 
     The same tokens go through the model in two rows, one with angle 0 and one with the table's angles. The queries and
-    keys of the two rows must differ by exactly that rotation when they reach the attention function, or not at all;
-    otherwise it raises ``ValueError``.
+    keys of the two rows must differ by exactly that rotation when they reach the attention function, or not at all.
+    ``ValueError`` otherwise.
     """
     length = 5
     positions = torch.arange(1, length + 1)
@@ -191,7 +191,7 @@ def turns_of(
 
 
 def check_attention(module: nn.Module, options: Mapping[str, object]) -> None:
-    """Raises ``ValueError`` if the attention of this module computes more than softmax(q·k + mask)·v."""
+    """Raise ``ValueError`` if the attention of this module computes more than softmax(q·k + mask)·v."""
     for name in _CHANGES_SCORES:
         if options.get(name) is not None:
             what = "attention sinks" if name in ("s_aux", "sinks") else name
@@ -232,7 +232,7 @@ def turned_from(
     inv_freq: Tensor,
     factor: float = 1.0,
 ) -> Tensor:
-    """Rotates x (…, T, d) by its positions, in those entries that the layer rotates."""
+    """Rotate x (…, T, d) by its positions, but only the entries that the layer rotates."""
     end = turn.start + 2 * len(inv_freq)
     inside = rotated(
         x[..., turn.start : end], positions, inv_freq, factor, turn.layout
@@ -243,8 +243,8 @@ def turned_from(
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors are equal up to rounding in their type: a few units in the last place of the largest
-    number."""
+    """Return whether two tensors are equal up to rounding in their type. They may differ by a few units in the last
+    place of the largest number."""
     allowed = 32 * torch.finfo(a.dtype).eps * float(a.abs().max())
     return bool((a - b).abs().max() <= allowed)
 
@@ -270,7 +270,8 @@ class _Given(nn.Module):
 def _rehearsing(
     owner: nn.Module, given: nn.Module, calls: list[Call]
 ) -> Iterator[None]:
-    """A context in which the model has these tables, and an attention function that records its calls and returns 0."""
+    """Return a context manager in which the model uses these tables, and an attention function that records its calls
+    and returns 0."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 

@@ -30,9 +30,10 @@ from ropebook.shapes import Bool, Float, Int
 def turned(
     inv_freq: Float[Tensor, " pairs"], trained_length: int
 ) -> Bool[Tensor, " pairs"]:
-    """Which pairs completed a turn in training: (L − 1)θ_i ≥ 2π. Shape (d/2,), boolean.
+    """Return which pairs completed a turn in training: (L − 1)θ_i ≥ 2π. Shape (d/2,), boolean.
 
-    Only for these pairs has a trained model seen all angles. (L − 1 is the largest distance in a text of L tokens.)
+    Only for these pairs has the trained model seen every angle. (L − 1 is the largest distance in a sequence of L
+    tokens.)
 
     >>> from ropebook.rope import inv_freq
     >>> turned(inv_freq(128), 4096).sum().item(), "of", 64
@@ -45,10 +46,10 @@ def turned(
 def least_ntk_factor(
     inv_freq: Float[Tensor, " pairs"], trained_length: int, target_length: int
 ) -> float:
-    """The smallest factor for NTK-aware scaling that keeps every pair within its angles in training.
+    """Return the smallest factor for NTK-aware scaling that keeps every pair within its training angles.
 
-    It is determined by the first pair without a full turn, because it is
-    stretched least among the pairs that need stretching.
+    The factor is determined by the first pair that did not complete a turn. Of all pairs that need stretching, this
+    pair is stretched least.
 
     >>> from ropebook.rope import inv_freq
     >>> round(least_ntk_factor(inv_freq(128), 4096, 16384), 2)
@@ -76,7 +77,7 @@ def overshoot(
     target_length: int,
     scaled: Float[Tensor, " pairs"],
 ) -> Float[Tensor, " pairs"]:
-    """By how many radians each pair exceeds its training angles: shape (d/2,), at least 0.
+    """Return by how many radians each pair exceeds its training angles: shape (d/2,), at least 0.
 
     ``scaled`` are the frequencies in use at ``target_length``; for the plain model, pass ``inv_freq``. For a pair that
     did not complete a turn in training (`turned`), the result is max(0, (L′ − 1)θ′_i − (L − 1)θ_i). For the other pairs
@@ -96,8 +97,8 @@ def overshoot(
 def stretch(
     scaling: Scaling, inv_freq: Float[Tensor, " pairs"], length: int | None = None
 ) -> Float[Tensor, " pairs"]:
-    """By how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,). A value of 1 means that the
-    pair is kept, s that it is interpolated.
+    """Return by how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,). A value of 1 means that
+    the pair is kept, and a value of s that it is interpolated.
 
     >>> from ropebook.rope import inv_freq
     >>> from ropebook.extrapolation import NTKAware
@@ -119,7 +120,7 @@ class PaperAndCode(NamedTuple):
     ratio: Tensor
     # the largest ratio between them, in either direction
     largest: float
-    # the pair with this factor
+    # the pair with this ratio
     pair: int
 
 
@@ -131,7 +132,7 @@ def paper_against_code(
     beta: float = 32.0,
     truncate: bool = True,
 ) -> PaperAndCode:
-    """Compares YaRN's frequencies as the paper defines them with those of the published code.
+    """Compare YaRN's frequencies as defined in the paper with those of the published code.
 
     >>> from ropebook.rope import inv_freq
     >>> difference = paper_against_code(inv_freq(128), 16.0, 4096)
@@ -150,11 +151,11 @@ def paper_against_code(
 
 
 class CacheError(NamedTuple):
-    """The result of `cache_error`, for the last query of a text of T tokens."""
+    """The result of `cache_error`, for the last query of a sequence of T tokens."""
 
-    # (T,): how long the text was when each key was rotated
+    # (T,): how long the sequence was when each key was rotated
     lengths: Tensor
-    # (…, T): the method's scores in one pass over the whole text
+    # (…, T): the method's scores in one pass over the whole sequence
     exact: Tensor
     # (…, T): scores in which each key keeps the rotation from its arrival
     cached: Tensor
@@ -163,8 +164,8 @@ class CacheError(NamedTuple):
 
 
 def arrival_lengths(length: int, prefill: int = 1) -> Int[Tensor, " length"]:
-    """The length of the text when each key arrived: ``prefill`` for the first keys, and one more for each key after
-    them. Shape (length,), int64.
+    """Return the length of the sequence when each key arrived: ``prefill`` for the first ``prefill`` keys, and one more
+    for each key after them. Shape (length,), int64.
 
     >>> arrival_lengths(6, prefill=3)
     tensor([3, 3, 3, 4, 5, 6])
@@ -181,9 +182,9 @@ def cache_error(
     inv_freq: Float[Tensor, " pairs"],
     prefill: int = 1,
 ) -> CacheError:
-    """The error of the last query's scores if keys are rotated when they arrive and never again.
+    """Return the error of the last query's scores if keys are rotated when they arrive and never again.
 
-    A method is cache-safe if this error is zero for every text. ``q`` (…, d): the query at position T − 1. ``k``
+    A method is cache-safe if this error is zero for every sequence. ``q`` (…, d): the query at position T − 1. ``k``
     (…, T, d): keys 0 … T − 1. Both must be unrotated, interleaved, float64 or float32.
 
     The query is always rotated with the frequencies for length T. A method that changes distances rotates it twice: by

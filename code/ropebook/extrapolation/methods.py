@@ -1,5 +1,5 @@
-"""The base class of all methods, which defines what they may change in an attention layer, and the facts about a
-method."""
+"""The facts about a method, and the base class of all methods, which defines what a method may change in an attention
+layer."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """The facts about a method. Pages, explorers and tests read them here, so nobody has to maintain a list of methods
-    anywhere else."""
+    """The facts about a method. Pages, explorers and tests read the facts from here, so no other list of methods has to
+    be maintained."""
 
     # the name for `make`
     name: str
@@ -33,7 +33,7 @@ class Method:
     example: Mapping[str, object] = field(hash=False)
     # "no": works with a trained model; "yes": needs further training; "optional": published with and without training
     trains: str
-    # whether it changes anything for texts no longer than L
+    # whether it changes anything for sequences no longer than L
     changes_within: bool
     # whether a cache may keep keys that were rotated when they arrived; measured by `cache_error`
     cache_safe: bool
@@ -46,7 +46,7 @@ class Method:
 
     @property
     def acts_on(self) -> str:
-        """What the method changes: "frequencies", "distances" or "queries"."""
+        """The part that the method changes: "frequencies", "distances" or "queries"."""
         return self.form.acts_on
 
 
@@ -63,22 +63,22 @@ class Extension:
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> Extension:
-        """Makes the method with the options that take a model from L tokens to L′. Only methods that `choices`
+        """Make the method with the options that take a model from L tokens to L′. Only methods that `choices`
         recommends implement this."""
         raise NotImplementedError(f"{cls.__name__} is recommended for nothing")
 
     def rotary(self, dim: int) -> dict[str, object]:
-        """The options for the `ropebook.efficient.RotaryEmbedding` of heads with width ``dim``."""
+        """Return the options for a `ropebook.efficient.RotaryEmbedding` for heads of width ``dim``."""
         return {}
 
     @property
     def distances(self) -> Distances | None:
-        """The method's rule for distances, or None if the distance is m − n."""
+        """The method's rule for distances, or None if it uses the true distance m − n."""
         return None
 
     @property
     def query_scale(self) -> Callable[[Tensor], Tensor] | None:
-        """The function that gives the factor on queries at their positions, or None."""
+        """The function that maps positions to the factors on their queries, or None."""
         return None
 
 
@@ -97,7 +97,7 @@ def known_as(
     suits: tuple[str, ...] = (),
     explorers: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[type[Extension]], type[Extension]]:
-    """Returns a class decorator that attaches a `Method` with these facts as ``facts``."""
+    """Return a class decorator that attaches a `Method` with these facts as the attribute ``facts``."""
 
     def put(form: type[Extension]) -> type[Extension]:
         form.facts = Method(

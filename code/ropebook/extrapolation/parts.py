@@ -1,4 +1,4 @@
-"""The building blocks of the methods: NTK's base, the ramps, YaRN's factor, and checks for options."""
+"""The building blocks of the methods: NTK's base, the ramps, YaRN's factor, and option checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ropebook.shapes import Float, Real
 
 
 def length_factor(trained_length: int, target_length: int) -> float:
-    """The factor s = L′/L, at least 1. ``ValueError`` if the target length is shorter than the trained length.
+    """Return the factor s = L′/L, at least 1. ``ValueError`` if the target length is shorter than the trained length.
 
     >>> length_factor(4096, 16384)
     4.0
@@ -27,7 +27,7 @@ def length_factor(trained_length: int, target_length: int) -> float:
 
 
 def grown_to(length: int | None, trained_length: int) -> float:
-    """Returns max(1, n/L). For an int this is a float; for a symbolic length in torch.export it is an expression."""
+    """Return max(1, n/L). For an int this is a float; for a symbolic length in torch.export it is an expression."""
     if length is None:
         raise ValueError(
             "length must be known where the frequencies follow it, got None: "
@@ -43,7 +43,8 @@ def grown_to(length: int | None, trained_length: int) -> float:
 
 
 def ntk_base(base: float, dim: int, factor: float) -> float:
-    """The base of NTK-aware scaling, b′ = b·s^(d/(d−2)). ``ValueError`` for d = 2, for which the exponent has no value.
+    """Return the base of NTK-aware scaling, b′ = b·s^(d/(d−2)). ``ValueError`` for d = 2, because the exponent is then
+    undefined.
 
     >>> round(ntk_base(10000.0, 128, 4.0))
     40890
@@ -57,9 +58,9 @@ def ntk_base(base: float, dim: int, factor: float) -> float:
 
 
 def ntk_exponent():
-    """Lets sympy find the exponent d/(d − 2): the x for which the base b·s^x divides the last pair by exactly s.
+    """Let sympy find the exponent d/(d − 2): the x for which the base b·s^x divides the last pair by exactly s.
 
-    For every x the first pair is divided by 1, because b′^0 = 1. Returns a sympy expression in the symbol d.
+    For any x the first pair is divided by 1, because b′^0 = 1. Returns a sympy expression in the symbol d.
 
     >>> ntk_exponent()
     d/(d - 2)
@@ -77,14 +78,15 @@ def ntk_exponent():
 def divide_by_powers(
     inv_freq: Float[Tensor, " pairs"], factor: float
 ) -> Float[Tensor, " pairs"]:
-    """Divides θ_i by s^(i/(d/2 − 1)): the first pair by 1, the last by s."""
+    """Divide θ_i by s^(i/(d/2 − 1)): the first pair by 1, the last by s."""
     pairs = len(several_pairs(frequencies(inv_freq)))
     share = torch.arange(pairs).to(inv_freq) / (pairs - 1)
     return inv_freq * factor**-share
 
 
 def log_base_of(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, ""]:
-    """Finds ln b of frequencies θ_i = b^(−2i/d), 0-dimensional; ``ValueError`` if they do not have this form."""
+    """Find ln b for frequencies θ_i = b^(−2i/d), as a 0-dimensional tensor. ``ValueError`` if they do not have this
+    form."""
     pairs = len(several_pairs(frequencies(inv_freq)))
     log_base = -inv_freq[-1].log() * (pairs / (pairs - 1))
     expected = (-log_base * torch.arange(pairs).to(inv_freq) / pairs).exp()
@@ -99,14 +101,14 @@ def log_base_of(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, ""]:
 def about_equal(
     inv_freq: Float[Tensor, " pairs"], expected: Float[Tensor, " pairs"]
 ) -> bool:
-    """Whether frequencies are equal to the expected ones to within one part in 10,000."""
+    """Return whether frequencies are equal to the expected ones to within one part in 10,000."""
     return torch.allclose(inv_freq, expected, rtol=1e-4, atol=0)
 
 
 def mix(
     inv_freq: Float[Tensor, " pairs"], factor: float, kept: Float[Tensor, " pairs"]
 ) -> Float[Tensor, " pairs"]:
-    """Computes ((1 − γ)/s + γ)θ, where γ is ``kept``: γ = 1 keeps a pair, γ = 0 interpolates it."""
+    """Compute ((1 − γ)/s + γ)θ, where γ is ``kept``: γ = 1 keeps a pair, γ = 0 interpolates it."""
     return ((1 - kept) / factor + kept) * inv_freq
 
 
@@ -119,9 +121,10 @@ def ramp_in_turns(
     alpha: float = 1.0,
     beta: float = 32.0,
 ) -> Float[Tensor, " pairs"]:
-    """How much of each pair is kept, as in the YaRN paper, equation (18): γ = clip((r − α)/(β − α), 0, 1), (d/2,).
+    """Return how much of each pair is kept, as in the YaRN paper, equation (18): γ = clip((r − α)/(β − α), 0, 1), shape
+    (d/2,).
 
-    It is linear in the pair's number of **turns**, r = L/λ.
+    γ is linear in the pair's number of **turns**, r = L/λ.
 
     >>> from ropebook.rope import inv_freq
     >>> ramp_in_turns(inv_freq(8), 512)
@@ -139,9 +142,9 @@ def ramp_in_pairs(
     beta: float = 32.0,
     truncate: bool = True,
 ) -> Float[Tensor, " pairs"]:
-    """How much of each pair is kept, as in YaRN's code: γ, (d/2,).
+    """Return how much of each pair is kept, as in YaRN's code: γ, shape (d/2,).
 
-    It is linear in the pair's **index** i, from low to high (`ramp_range`).
+    γ is linear in the pair's **index** i, from low to high (`ramp_range`).
 
     >>> from ropebook.rope import inv_freq
     >>> ramp_in_pairs(inv_freq(8), 512)
@@ -159,12 +162,13 @@ def ramp_range(
     beta: float = 32.0,
     truncate: bool = True,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """The pair indices (low, high) between which YaRN's code mixes: c(β) and c(α), where c(r) = d·ln(L/2πr)/(2 ln b).
+    """Return the pair indices (low, high) between which YaRN's code blends: c(β) and c(α), where c(r) = d·ln(L/2πr)/(2
+    ln b).
 
     A pair at index c(r) completes r turns in L. ``truncate`` rounds low down and high up. Both are clamped to 0 … d −
     1, as in the published code (although the last pair is d/2 − 1). If low (c(β), rounded down) is above d − 1 or high
-    (c(α), rounded up) is below 0, no range is left, and the published ramp would run backwards; here it raises
-    ``ValueError``. Returns two 0-dimensional tensors.
+    (c(α), rounded up) is below 0, no range is left, and the published ramp would run backwards; this function raises
+    ``ValueError`` instead. The result is two 0-dimensional tensors.
 
     >>> from ropebook.rope import inv_freq
     >>> [end.item() for end in ramp_range(inv_freq(128), 4096)]
@@ -191,7 +195,7 @@ def ramp_range(
             f"alpha and beta must leave pairs to mix, got {alpha} and {beta}, "
             f"which put the ramp from pair {low.item():g} down to pair {high.item():g}"
         )
-    # The published code avoids 0/0 in the same way.
+    # This avoids 0/0, as the published code does.
     return low, torch.where(low == high, high + 0.001, high)
 
 
@@ -199,8 +203,8 @@ def ramp_range(
 
 
 def yarn_factor(factor: float, weight: float = 1.0) -> float:
-    """YaRN's factor on cos and sin, 0.1·w·ln s + 1, which is 1 for s = 1. The rotated entries' part of a score grows by
-    its square. Peng et al. 2023, section 3.4.
+    """Return YaRN's factor on cos and sin, 0.1·w·ln s + 1, which is 1 for s = 1. It multiplies the rotated entries'
+    part of a score by its square. Peng et al. 2023, section 3.4.
 
     >>> round(yarn_factor(16.0), 4), round(yarn_factor(16.0) ** 2, 4)
     (1.2773, 1.6314)
@@ -210,9 +214,9 @@ def yarn_factor(factor: float, weight: float = 1.0) -> float:
 
 
 def softmax_scale(head_dim: int, factor: float, mscale_all_dim: float) -> float:
-    """The scale of q·k if cos and sin have no factor, as in DeepSeek-V3: yarn_factor(s, mscale_all_dim)²/√d. It also
-    scales the part of q·k that comes from unrotated entries, while a factor on cos and sin scales only the rotated
-    part.
+    """Return the scale of q·k for a model in which cos and sin have no factor, as in DeepSeek-V3: yarn_factor(s,
+    mscale_all_dim)²/√d. It also scales the part of q·k that comes from unrotated entries, while a factor on cos and sin
+    scales only the rotated part.
 
     >>> round(softmax_scale(64, 1.0, 1.0), 4)
     0.125
@@ -225,8 +229,7 @@ def softmax_scale(head_dim: int, factor: float, mscale_all_dim: float) -> float:
 
 
 def exact_positions(positions: Real[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
-    """Converts positions to float64, so that whole numbers remain exact (or to float32 on mps, which has no
-    float64)."""
+    """Convert positions to float64, so that whole numbers remain exact (or to float32 on mps, which has no float64)."""
     check_positions(positions)
     on_mps = positions.device.type == "mps"
     return positions.to(torch.float32 if on_mps else torch.float64)
@@ -239,13 +242,13 @@ def rotated(
     factor: float = 1.0,
     layout: str = "interleaved",
 ) -> Float[Tensor, "*batch seq dim"]:
-    """Rotates x (…, T, d) by its positions, with cos and sin multiplied by ``factor``."""
+    """Rotate x (…, T, d) by its positions, with cos and sin multiplied by ``factor``."""
     cos, sin = cos_sin(positions.to(x.device), inv_freq, wide(x.dtype))
     return apply_rotary(x, cos * factor, sin * factor, layout=layout)
 
 
 def at_least_float32(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
-    """Converts every type except float64 to float32."""
+    """Convert x to float32, unless it is float64."""
     return x if x.dtype == torch.float64 else x.float()
 
 
@@ -253,7 +256,7 @@ def at_least_float32(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
 
 
 def frequencies(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
-    """Returns ``inv_freq`` after checking it: d/2 finite numbers, at least 0, float64 or float32."""
+    """Return ``inv_freq`` after checking it: d/2 finite numbers, at least 0, float64 or float32."""
     allowed = "inv_freq must be d/2 finite numbers >= 0, float64 or float32"
     wide_ones = (torch.float64, torch.float32)
     if checks.floating("inv_freq", inv_freq).dtype not in wide_ones:
@@ -270,7 +273,7 @@ def _finite_from_0(x: Tensor) -> bool:
 
 
 def several_pairs(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
-    """Returns ``inv_freq`` if it has at least two pairs; otherwise it raises ``ValueError``."""
+    """Return ``inv_freq`` if it has at least two pairs; otherwise raise ``ValueError``."""
     if len(inv_freq) < 2:
         raise ValueError(
             "inv_freq must hold at least 2 pairs, because a single one is both the fastest "
@@ -282,7 +285,7 @@ def several_pairs(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
 def same_pairs(
     inv_freq: Float[Tensor, " pairs"], scaled: Float[Tensor, " pairs"]
 ) -> None:
-    """Raises ``ValueError`` unless both are the frequencies of the same number of pairs."""
+    """Raise ``ValueError`` unless both are the frequencies of the same number of pairs."""
     if frequencies(scaled).shape != frequencies(inv_freq).shape:
         raise ValueError(
             f"the scaled frequencies must be as many as inv_freq, {len(inv_freq)}, got {len(scaled)}"
@@ -290,24 +293,24 @@ def same_pairs(
 
 
 def check_factor(factor: float) -> float:
-    """Checks s, which must be at least 1."""
+    """Check s, which must be at least 1."""
     return checks.number("factor", factor, minimum=1)
 
 
 def check_fraction(fraction: float) -> float:
-    """Checks a share of the entries or pairs, which must be above 0 and at most 1."""
+    """Check a share of the entries or pairs, which must be above 0 and at most 1."""
     return checks.number("fraction", fraction, above=0, maximum=1)
 
 
 def check_trained(trained_length: int) -> int:
-    """Checks L, which must be at least 2."""
+    """Check L, which must be at least 2."""
     return checks.integer("trained_length", trained_length, minimum=2)
 
 
 def check_bounds(
     low: float, high: float, names: tuple[str, str] = ("alpha", "beta")
 ) -> None:
-    """Checks two numbers of turns: the lower must be above 0 and below the other."""
+    """Check two numbers of turns: ``low`` must be above 0 and below ``high``."""
     low = checks.number(names[0], low, above=0)
     checks.number(names[1], high)
     if low >= high:
@@ -317,6 +320,6 @@ def check_bounds(
 
 
 def check_attention_factor(value: float | None) -> None:
-    """Checks an attention factor, which must be above 0, or None."""
+    """Check an attention factor, which must be above 0, or None."""
     if value is not None:
         checks.number("attention_factor", value, above=0)

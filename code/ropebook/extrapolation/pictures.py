@@ -1,4 +1,4 @@
-"""The figures of the chapter's pages. Only the pages import this module, because it needs matplotlib."""
+"""The figures for the chapter's pages. Only the pages import this module, because it needs matplotlib."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ropebook.figures import (
 
 
 def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None:
-    """Draws how much six methods stretch each pair of a model, for texts of ``target_length`` tokens, 4 times the
-    trained length."""
+    """Plot by how much six methods stretch each pair of a model, for sequences of ``target_length`` tokens, which is 4
+    times the trained length."""
     factor = target_length / trained_length
     lines = (
         (

@@ -10,7 +10,7 @@ from ropebook import checks
 from ropebook.extrapolation import distances, dynamic, frequencies, queries, trained
 from ropebook.extrapolation.methods import Extension, Method
 
-# The methods are in the order in which the files define them.
+# The methods, in the order in which the files define them.
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         value.facts.name: value.facts
@@ -25,7 +25,7 @@ _THEIRS = {"dynamic": "dynamic_ntk"}
 
 
 def make(name: str, **options: object) -> Extension:
-    """Makes the method of this name from `METHODS`. Its options are the fields of its class.
+    """Make the method called ``name`` in `METHODS`. Its options are the fields of its class.
 
     You can also use transformers' names (its rope_types, such as "dynamic").
 
@@ -56,7 +56,7 @@ def make(name: str, **options: object) -> Extension:
 
 
 def methods_table() -> list[dict[str, str]]:
-    """The registry as rows of text, one for each method, from which a page makes a table.
+    """Return the registry as rows of strings, one row for each method, from which a page makes a table.
 
     >>> methods_table()[0]["method"], methods_table()[0]["in transformers"]
     ('position interpolation', 'linear')

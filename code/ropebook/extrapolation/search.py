@@ -1,4 +1,4 @@
-"""LongRoPE's search, which finds a factor for each pair by evolution."""
+"""LongRoPE's search, which finds a factor for each pair with an evolutionary algorithm."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def search_factors(
     population: int = 32,
     generator: torch.Generator | None = None,
 ) -> Search:
-    """Searches for factors f_i that make ``objective(factors)`` small, by evolution. It is a small version of the
-    search in Ding et al. 2024, section 3.
+    """Search for factors f_i that make ``objective(factors)`` small, with an evolutionary algorithm. This is a small
+    version of the search in Ding et al. 2024, section 3.
 
     Like the paper's search, it starts from known methods (interpolation, NTK-aware, YaRN) and variants of them. Factors
-    stay within 1 … 1.25·s and never fall from one pair to the next. A quarter of the population survives each
+    stay within 1 … 1.25·s and never decrease from one pair to the next. A quarter of the population survives each
     generation; the rest are replaced by children of two survivors or variants of one. The result is never worse than
     the best of the three methods. The search calls the objective at most population·(1 + generations) times. You choose
     the objective; in the paper it is a model's perplexity on long texts.
@@ -68,7 +68,7 @@ def search_factors(
     most = 1.25 * factor
 
     def variant(factors: Tensor) -> Tensor:
-        """Changes some entries by up to a few per cent or by a multiple, then restores order and bounds."""
+        """Change some entries by up to a few per cent or by a multiple, then restore order and bounds."""
         like = {"generator": generator, "dtype": torch.float64}
         draws = torch.rand(2, len(factors), **like)
         size = 10 ** (-2 * torch.rand(1, **like))
@@ -77,7 +77,7 @@ def search_factors(
         return changed.clamp(1, most).sort().values
 
     def child(first: Tensor, second: Tensor) -> Tensor:
-        """Takes each entry from one parent or the other, then restores the order."""
+        """Take each entry from one parent or the other, then restore the order."""
         coin = torch.rand(len(first), generator=generator) < 0.5
         return torch.where(coin, first, second).sort().values
 

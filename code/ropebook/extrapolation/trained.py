@@ -58,7 +58,7 @@ class BaseChange(Frequencies):
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> BaseChange:
-        """Makes the method with the smallest base for which no pair goes beyond its angles in training."""
+        """Make the method with the smallest base for which no pair exceeds its training angles."""
         theta = rope.inv_freq(dim, base)
         factor = least_ntk_factor(theta, trained_length, target_length)
         return cls(ntk_base(base, dim, factor))
@@ -77,7 +77,7 @@ class BaseChange(Frequencies):
 @dataclass(frozen=True)
 class Partial(Frequencies):
     """Partial rotary: only the first ``fraction`` of the d entries is rotated, and the exponent is divided by the
-    number of these entries.
+    number of rotated entries instead of d.
 
     The result has fewer frequencies than ``inv_freq``: base^(−2i/r) with r = ⌊fraction·d⌋, which must be even. The
     rest of each vector is left unchanged (`ropebook.efficient.apply_rotary`). Wang and Komatsuzaki 2021 (GPT-J) rotate
@@ -100,8 +100,8 @@ class Partial(Frequencies):
         return (-exponents * log_base_of(inv_freq)).exp(), 1.0
 
     def rotary_dim(self, dim: int) -> int:
-        """r = ⌊fraction·d⌋, which `ropebook.efficient.RotaryEmbedding` calls ``rotary_dim``. ``ValueError`` if it is
-        odd or 0."""
+        """Return r = ⌊fraction·d⌋, which `ropebook.efficient.RotaryEmbedding` calls ``rotary_dim``. ``ValueError`` if r
+        is odd or 0."""
         entries = int(dim * self.fraction)
         return checks.even("fraction * dim, rounded down,", entries)
 

@@ -1,38 +1,42 @@
-"""The laboratory of the chapter *Measured*: small language models, trained on short
-texts and tested on long ones.
+"""The laboratory of the *Measured* chapter: small language models, trained on short
+sequences and tested on long ones.
 
-What the models read:
+Data:
 
-- `data`: the bytes of your own Python's library.
-- `parts`: that text, split so that the parts have nothing in common. `by_name` is
-  the first, wrong way to split it.
-- `language`: a generated text in which the far past is worth a known number of bits.
-- `tasks`: find a record, and say which of two records came first.
+- `data`: the source code of your own Python's standard library, as bytes.
+- `parts`: the same bytes, split so that the parts have nothing in common. `by_name`
+  was a first attempt at splitting them, which went wrong.
+- `language`: a generated language in which the distant past is worth a known number
+  of bits.
+- `tasks`: two tasks. The model retrieves a record, or says which of two records came
+  first.
 
-The models:
+Models:
 
 - `model`: a decoder-only transformer with one of nine position schemes.
-- `int8`: its weights in the form that notebooks carry.
-- `longer`: a model with a method applied to it.
-- `training`: steps, checkpoints, resuming, and several processes.
-- `trials`: the list of trainings.
-- `extensions`: the methods and their parameters.
+- `int8`: the model's weights in the compressed form that notebooks contain.
+- `longer`: a model with a context-extension method applied to it.
+- `training`: training steps, checkpoints, resuming, and training in several
+  processes.
+- `trials`: the list of training runs.
+- `extensions`: the context-extension methods and their parameters.
 
 Measurements:
 
-- `bits`: the bits of every byte, and `means` of them.
-- `scores`: all numbers of one model.
-- `inside`: what the model's `heads` do, and what they lose with other `frequencies`.
-- `reading`: one text, byte by byte, as the model on the page reads it.
+- `bits`: the number of bits that each byte costs; `means` averages them.
+- `scores`: all the measurements of one model.
+- `inside`: what the model's `heads` do, and what the model loses when its
+  `frequencies` change.
+- `reading`: the loss of the model shown on the page, byte by byte.
 
-Results are judged by `intervals`, `rule` and `claims`. Pages show `measured`, in
-`tables` and `pictures`, and `looked`, which summarises `inside`.
+`intervals`, `rule` and `claims` judge the results. Pages show `measured` as `tables`
+and `pictures`, and they show `looked`, which summarises the results of `inside`.
 
 The third experiment:
 
 - `asking`: questions at random distances.
 - `causal`: a model with one pair at another frequency.
-- `folding`: what a score would be at any distance.
-- `order`: all of that, gathered for a page.
-- `rule_two`: the draft of the rule that will judge it.
+- `folding`: the score that a head would give at any distance.
+- `order`: collects the results of this experiment for a page.
+- `rule_two`: the draft of the rule that will judge this experiment.
 """

@@ -1,10 +1,10 @@
-"""What a head's score for a record would be at any distance: a curve that folds
-back.
+"""Predict the score that a head would give to a record at any distance. Plotted
+against distance, these scores form a curve that folds back.
 
-A score is Σ_i Re(q_i k̄_i e^{iθ_iΔ})/√d. So once the products q_i k̄_i of a
-question and a record are measured, they give the score at every distance and with
-any frequencies. They are measured in texts of the trained length, where the model
-works as it was trained to.
+A score is Σ_i Re(q_i k̄_i e^{iθ_iΔ})/√d. Once we have measured the products
+q_i k̄_i for a question and a record, they give us the score at every distance and
+with any frequencies. We measure them in contexts of the trained length, where the
+model works as it was trained to.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _BATCH = 64
 
 class Products(NamedTuple):
     """The mean of q_i k̄_i/√d for each kind of question: complex128 (layers, heads,
-    d/2). It is taken over the questions of that kind and over both records of the
-    key that each question asks for."""
+    d/2). The mean is taken over all questions of that kind, and over both records
+    that have the key asked for."""
 
     first: Complex[Tensor, "layers heads pairs"]
     last: Complex[Tensor, "layers heads pairs"]
@@ -45,12 +45,13 @@ class Products(NamedTuple):
 def each(
     model: LanguageModel, asked: Asked
 ) -> Complex[Tensor, "layers heads questions two pairs"]:
-    """q_i k̄_i/√d for every question and the two records of its key, the earlier
-    record first: complex128 (layers, heads, contexts · n, 2, d/2).
+    """Compute q_i k̄_i/√d for every question and the two records with its key,
+    starting with the earlier record. Returns complex128 (layers, heads,
+    contexts · n, 2, d/2).
 
-    ``model`` must rotate, without a method. ``asked`` must be contexts of the order
-    task that are no longer than the trained length. Raises ``ValueError`` for a
-    model that does not rotate.
+    ``model`` must use rotation, with no context-extension method. ``asked`` must
+    contain contexts of the order task that are no longer than the trained length.
+    Raises ``ValueError`` for a model that does not rotate.
 
     >>> import numpy as np
     >>> from ropebook.lab.asking import Layout, contexts
@@ -88,8 +89,8 @@ def _each(
 
 
 def products(model: LanguageModel, asked: Asked) -> Products:
-    """The means of `each`. Also raises ``ValueError`` if the contexts don't have
-    both kinds of questions."""
+    """Average the products that `each` returns. Raises the errors of `each`, and
+    ``ValueError`` unless the contexts have both kinds of questions."""
     first = asked.first.reshape(-1)
     if not first.any() or first.all():
         raise ValueError(
@@ -104,7 +105,7 @@ def curve(
     theta: Float[Tensor, " pairs"],
     distances: Float[Tensor, " distances"],
 ) -> Float[Tensor, " distances"]:
-    """The score at each distance: Σ_i Re(p_i e^{iθ_iΔ}), float64.
+    """Compute the score at each distance: Σ_i Re(p_i e^{iθ_iΔ}), float64.
 
     >>> one = torch.ones(1, dtype=torch.complex128)
     >>> curve(one, torch.tensor([torch.pi]), torch.tensor([0.0, 1.0, 2.0])).round()

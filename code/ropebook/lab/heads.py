@@ -1,8 +1,8 @@
-"""What the heads of a trained model do: which frequencies they use, and how far
-they look.
+"""Measure what the heads of a trained model do: which frequencies they use, and how far
+back they look.
 
-Texts are tokens (batch, T). Pairs are numbered from the fastest, i = 0, like their
-frequencies θ_i.
+Input is given as tokens of shape (batch, T). Pairs are numbered from the fastest, i = 0,
+like their frequencies θ_i.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ropebook.lab.model import LanguageModel, alibi_bias
 from ropebook.shapes import Int
 
 NEAR = (8, 32)
-"""The distances within which `heads` adds up a head's weight."""
+"""`heads` sums each head's weight over the last 8 bytes and over the last 32."""
 
-# this many rows at a time
+# number of rows per batch
 _BATCH = 16
 
 
@@ -32,12 +32,12 @@ _BATCH = 16
 def queries_and_keys(
     model: LanguageModel, tokens: Int[Tensor, "batch seq"]
 ) -> list[tuple[Tensor, Tensor]]:
-    """Each layer's q and k as the score uses them, rotated if the model rotates:
-    (batch, heads, T, head_dim), (batch, kv_heads, T, head_dim).
+    """Return each layer's q and k as they enter the score, rotated if the model rotates.
+    The shapes are (batch, heads, T, head_dim) and (batch, kv_heads, T, head_dim).
 
-    Raises ``ValueError`` for a model with a method that changes distances (ReRoPE,
-    Self-Extend), because such a method uses the queries and keys in more than one
-    score.
+    Raises ``ValueError`` if the model uses a method that changes distances (ReRoPE,
+    Self-Extend), because such a method computes more than one score from the same
+    queries and keys.
 
     >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
     >>> [q.shape for q, k in queries_and_keys(model, torch.zeros(1, 5, dtype=torch.int64))]
@@ -63,20 +63,20 @@ def queries_and_keys(
 
 
 class PairNorms(NamedTuple):
-    """The mean lengths of the pairs of queries and of keys, float64: (layers,
-    heads, d/2) each."""
+    """The mean lengths of the pairs of queries and of keys. Both are float64 (layers,
+    heads, d/2)."""
 
     q: Tensor
     k: Tensor
 
 
 def pair_norms(model: LanguageModel, tokens: Int[Tensor, "batch seq"]) -> PairNorms:
-    """The mean of √(x² + y²) over all bytes, for each pair (x, y) of q and of k in
-    each layer and head.
+    """Compute the mean length √(x² + y²) of each pair (x, y) of q and of k in each layer
+    and head, averaged over all bytes.
 
-    A rotation does not change this length. It therefore shows how much the trained
-    projections use each frequency, as in the plots of Barbero et al. (2025), *Round
-    and Round We Go!*. Raises ``ValueError`` for a model that does not rotate.
+    Rotation does not change this length, so it shows how much the trained projections
+    use each frequency, as in the plots of Barbero et al. (2025), *Round and Round We
+    Go!*. Raises ``ValueError`` for a model that does not rotate.
 
     >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
     >>> pair_norms(model, torch.zeros(1, 5, dtype=torch.int64)).q.shape
@@ -93,27 +93,28 @@ def pair_norms(model: LanguageModel, tokens: Int[Tensor, "batch seq"]) -> PairNo
 
 
 class Attention(NamedTuple):
-    """The result of `attention_by_distance`, float64. The first three have the
-    shape (layers, heads, T), the last one (layers, heads)."""
+    """The result of `attention_by_distance`, in float64. The first three fields have
+    shape (layers, heads, T); the last has shape (layers, heads)."""
 
-    # Mean weight at each distance, over the queries that reach that far back.
+    # Mean weight at each distance, averaged over the queries that have a key that far
+    # back.
     weights: Tensor
     # Mean score before the softmax at each distance, over the same queries.
     scores: Tensor
-    # Share of the total weight at each distance. The shares sum to 1 over the distances.
+    # Share of the total weight at each distance. For each head, the shares sum to 1.
     share: Tensor
-    # Share of the total weight on the first byte of the text.
+    # Share of the total weight that falls on the first byte.
     first: Tensor
 
 
 def attention_by_distance(
     model: LanguageModel, tokens: Int[Tensor, "batch seq"], start: int | None = None
 ) -> Attention:
-    """How much each head attends to bytes 0, 1, 2, … back, over all texts and the
-    queries from position ``start`` on.
+    """Measure how much each head attends to the bytes at distances 0, 1, 2, …, using the
+    queries from position ``start`` onwards in every row.
 
-    By default ``start`` is T/2, so that every query has at least T/2 keys. Scores
-    are ⟨q, k⟩/√d; with ALiBi they include its bias.
+    By default ``start`` is T/2, which gives every query at least T/2 keys. Scores are
+    ⟨q, k⟩/√d; with ALiBi they include the bias.
 
     >>> model = LanguageModel("rope-10000", length=8, dim=16, n_layers=2, n_heads=2)
     >>> attention = attention_by_distance(model, torch.zeros(1, 6, dtype=torch.int64))
@@ -134,8 +135,8 @@ def attention_by_distance(
         ]
         met = [torch.stack(kind) for kind in zip(*layers, strict=True)]
         first += met[0][..., 0].sum(-1)
-        # There is one column for each visible pair of query and key. Columns are
-        # added up by distance.
+        # The last axis has one entry for each visible pair of query and key. We sum
+        # these entries by distance.
         by_distance = [
             x.new_zeros(*x.shape[:2], length).index_add(
                 2, distance[seen], x[..., seen]
@@ -152,8 +153,8 @@ def attention_by_distance(
 def _met(
     model: LanguageModel, q: Tensor, k: Tensor, start: int
 ) -> tuple[Tensor, Tensor]:
-    """The weights and scores of a layer's queries from ``start`` on, added up over
-    the texts: (heads, T − start, T), float64, on the CPU."""
+    """Sum a layer's weights and scores over the batch, for the queries from ``start``
+    onwards. Returns two float64 tensors (heads, T − start, T) on the CPU."""
     bias = None
     if model.scheme == "alibi":
         bias = alibi_bias(model.n_heads, q.shape[-2], device=q.device).to(q.dtype)
@@ -168,17 +169,17 @@ def _met(
 
 
 class Head(NamedTuple):
-    """How far one head looks.
+    """Measurements of how far back one head looks.
 
-    - ``near_8``, ``near_32``: share of its weight on the last 8 and 32 bytes, including
-      the query's own byte.
+    - ``near_8``, ``near_32``: the share of the head's weight on the last 8 and the last
+      32 bytes, including the query's own byte.
     - ``median``: the distance within which half of the weight lies.
-    - ``peak``: the distance with the highest mean weight. It is 1 for a head that looks
-      at the byte before.
-    - ``at_peak``: the mean weight at that distance.
-    - ``first``: share of the weight on the text's first byte.
-    - ``slope``: correlation of the mean score with the distance, from 1 to T/2. It is
-      below 0 if the score falls.
+    - ``peak``: the distance with the highest mean weight. It is 1 for a head that
+      attends to the previous byte.
+    - ``at_peak``: the mean weight at the distance ``peak``.
+    - ``first``: the share of the weight on the first byte of the input.
+    - ``slope``: the correlation between mean score and distance, for distances 1 to T/2.
+      It is negative if the score falls.
     """
 
     layer: int
@@ -193,8 +194,8 @@ class Head(NamedTuple):
 
 
 def heads(attention: Attention) -> list[Head]:
-    """One row for each head of each layer. Raises ``ValueError`` for texts that are
-    too short for a correlation, T < 4."""
+    """Return one row for each head of each layer. Raises ``ValueError`` if T < 4, which
+    is too short to compute a correlation."""
     length = attention.share.shape[-1]
     checks.integer("T", length, minimum=4)
     middle = slice(1, length // 2 + 1)

@@ -1,10 +1,10 @@
-"""Inside a trained model: which frequencies its heads use, how far they look, and
-what they lose when a frequency changes.
+"""Look inside a trained model: find out which frequencies its heads use, how far back
+they look, and what they lose when a frequency changes.
 
-This module measures all of this for one model. `heads` shows what the model's heads
-do, and `frequencies` makes the model with other frequencies. Texts are tokens
-(batch, T), or windows (files, T + 1), which contain the inputs and, shifted by one,
-the targets. Nothing is trained here; we only change trained models.
+This module takes all of these measurements for one model. `heads` measures what the
+heads do, and `frequencies` builds copies of the model with other frequencies. Input is
+given either as tokens (batch, T) or as windows (files, T + 1), which contain the inputs
+and, shifted by one, the targets. Nothing is trained here; we only modify trained models.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ __all__ = [
 ]
 
 FRACTIONS = 8
-"""p-RoPE is tried with this many shares of rotating pairs: 1, 7/8, … 1/8."""
+"""We try p-RoPE with this many different shares of rotating pairs: 1, 7/8, …, 1/8."""
 SEEDS = (0, 1, 2, 3, 4)
-"""The seeds for putting the frequencies in random order."""
+"""Seeds for shuffling the frequencies."""
 CACHED = ("none", "linear", "ntk", "ntk_by_parts", "yarn", "dynamic_ntk")
-"""The methods with which `measure` decodes from a cache."""
-# the factor for those methods in CACHED that have one
+"""The methods for which `measure` decodes from a cache."""
+# the scaling factor for the methods in CACHED that take one
 FACTOR = 4
 
-# this many rows at a time
+# number of rows per batch
 _BATCH = 16
 
 
@@ -86,11 +86,11 @@ _BATCH = 16
 def decoded_bits(
     model: LanguageModel, windows: Int[Tensor, "files bytes"], prefill: int
 ) -> Float[Tensor, "files decoded"]:
-    """Bits per byte at the positions from ``prefill`` on, when the text is read
-    byte by byte with a cache: (files, T − prefill), float32.
+    """Return the bits per byte from position ``prefill`` onwards when the model reads
+    byte by byte from a cache: float32 (files, T − prefill).
 
-    The first ``prefill`` bytes are read at once. Keys are rotated when they arrive
-    and never again.
+    The first ``prefill`` bytes are read in one pass. Each key is rotated once, when it
+    enters the cache, and never again.
     """
     length = windows.shape[1] - 1
     checks.integer("prefill", prefill, minimum=1, maximum=length - 1)
@@ -116,22 +116,23 @@ def decoded_bits(
 def measure(
     model: LanguageModel, longer: Int[Tensor, "files bytes"]
 ) -> dict[str, object]:
-    """All numbers of one trained model, ready for JSON.
+    """Take all measurements of one trained model, and return them in a form that can be
+    saved as JSON.
 
-    ``longer`` is (files, n·L + 1) with n ≥ 2, where L is the model's length;
-    "within" L means its beginning. Every model has "attention" and "heads", within
-    L. A model that rotates also has:
+    ``longer`` has shape (files, n·L + 1) with n ≥ 2, where L is the model's length;
+    "within L" refers to the first L bytes. For every model, the result has "attention"
+    and "heads", measured within L. For a model that rotates, it also has:
 
-    - "pair_norms".
-    - "switched_off", for each pair in turn, and "proportional", for p-RoPE. Both are
-      measured within L and, in "beyond", from L on.
-    - "permuted" and "reordered", for the seeds in `SEEDS`.
-    - "cache": the largest difference in bits, at the last of 2L bytes, between decoding
-      with a cache (after a prefill, L/4 bytes one by one) and reading all bytes at once,
-      for the methods in `CACHED`.
+    - "pair_norms": see `pair_norms`.
+    - "switched_off", with each pair switched off in turn, and "proportional", for
+      p-RoPE. Both are measured within L and, under "beyond", from L onwards.
+    - "permuted" and "reordered", with the seeds in `SEEDS`.
+    - "cache", for the methods in `CACHED`: the largest difference in bits, at the last
+      of 2L bytes, between decoding with a cache (a prefill, then L/4 bytes one at a
+      time) and reading all the bytes in one pass.
 
-    "change" is the mean over files of the difference from the unchanged model, and
-    "error" is its standard error.
+    Wherever the model is modified, "change" is the mean difference from the unmodified
+    model over all files, and "error" is the standard error of that mean.
     """
     length = model.length
     if longer.shape[1] <= 2 * length:
@@ -192,8 +193,9 @@ def measure(
 
 
 def bin_edges(length: int, single: int = 16, per_octave: int = 4) -> list[int]:
-    """The edges of bins of distances up to ``length``: one bin for each distance
-    below ``single``, then ``per_octave`` bins for each doubling of the distance.
+    """Return the edges of bins for distances up to ``length``. Each distance below
+    ``single`` has its own bin; after that, there are ``per_octave`` bins for each
+    doubling of the distance.
 
     >>> bin_edges(16, single=4, per_octave=2)
     [0, 1, 2, 3, 4, 6, 8, 11, 16]
@@ -212,10 +214,10 @@ def bin_edges(length: int, single: int = 16, per_octave: int = 4) -> list[int]:
 def binned(
     values: Float[Tensor, "*shape distances"], edges: Sequence[int]
 ) -> Float[Tensor, "*shape bins"]:
-    """Means of (…, T) over bins of distances: (…, len(edges) − 1). Each bin runs
-    from one edge up to but not including the next.
+    """Average values of shape (…, T) over bins of distances. The result has shape
+    (…, len(edges) − 1). Each bin includes its lower edge but not its upper edge.
 
-    Raises ``ValueError`` for edges that do not rise from 0 or more to T or less.
+    Raises ``ValueError`` unless the edges increase and lie between 0 and T.
     """
     rising = all(a < b for a, b in itertools.pairwise(edges))
     if not rising or edges[0] < 0 or edges[-1] > values.shape[-1]:
@@ -230,8 +232,8 @@ def binned(
 def _within_and_beyond(
     plain: Tensor, others: Sequence[Tensor], length: int
 ) -> dict[str, object]:
-    """The result of `_changes` at the positions before L and, in "beyond", at those
-    from L on. One reading is enough for both, because later bytes do not affect
+    """Apply `_changes` to the positions before L and, under "beyond", to those from L
+    onwards. Reading each file once is enough for both, because later bytes do not affect
     earlier ones."""
     within = _changes(plain[:, :length], [bits[:, :length] for bits in others])
     beyond = _changes(plain[:, length:], [bits[:, length:] for bits in others])
@@ -242,8 +244,8 @@ def _within_and_beyond(
 
 
 def _changes(plain: Tensor, others: Sequence[Tensor]) -> dict[str, object]:
-    """Means over files of the bits per byte, which are (files, T): those of the
-    model, those of the others, and the paired differences between them."""
+    """Average the bits per byte, (files, T), over files: for the model itself, for each
+    of the others, and for the paired differences between them."""
     plain, *others = (bits.double().mean(1) for bits in (plain, *others))
     changes = [paired(other, plain) for other in others]
     return {
@@ -267,8 +269,8 @@ def _cache(model: LanguageModel, windows: Tensor) -> dict[str, object]:
         other = with_method(model, method, options)
         whole = position_bits(other, windows)[:, prefill:]
         cached = decoded_bits(other, windows, prefill)
-        # Only the last position is compared. When the earlier bytes came, the text
-        # was shorter, so if a method follows the length, the whole reading has no
-        # number for them.
+        # Only the last position is compared. If a method adapts to the length, decoding
+        # processed the earlier bytes when the input was still shorter, so reading
+        # everything in one pass gives no number to compare them with.
         differences.append((cached - whole)[:, -1].abs().max().item())
     return {"methods": list(CACHED), "difference": differences}

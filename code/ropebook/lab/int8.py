@@ -1,4 +1,4 @@
-"""Weights stored as one byte each, with one scale per row. Notebooks carry the small model
+"""Store each weight as one byte, with one scale per row. Notebooks contain the small model
 in this form."""
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ import torch
 from torch import Tensor
 
 LARGEST = 63
-"""The integer that represents a row's largest entry. With int8's full range the
-weights would take an eighth more space, and the gain would be less than `COST`."""
+"""The integer that stands for a row's largest entry. Using int8's full range would take an
+eighth more space, and the gain would be smaller than `COST`."""
 COST = 0.0011
-"""What rounding costs `ropebook.lab.model.pretrained`, in bits per byte. It was
-measured on 39 files of L bytes, Python code that the model was not trained on. The
+"""The cost of rounding `ropebook.lab.model.pretrained`, in bits per byte. We measured it
+on 39 files of L bytes each, all of them Python code that the model was not trained on. The
 standard error is 0.0008."""
 SCALES = ".scales"
 
 
 def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Round matrices to int8 (rows, columns). The scales of each matrix, float32
-    (rows,), are stored under its name plus `SCALES`. Everything else stays
-    unchanged, including weights that are already rounded.
+    """Round matrices to int8 (rows, columns). The scales of each matrix, float32 (rows,),
+    are stored under the matrix's name plus `SCALES`. Everything else is returned
+    unchanged, including weights that have already been rounded.
 
     >>> stored = rounded({"w": torch.tensor([[1.0, -0.25], [0.0, 0.0]])})
     >>> stored["w"].tolist(), (stored["w.scales"] * LARGEST).tolist()
@@ -33,7 +33,7 @@ def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
             stored[name] = weight
             continue
         scales = weight.abs().amax(1, keepdim=True).float() / LARGEST
-        # The scale of an all-zero row is 0.
+        # An all-zero row has a scale of 0.
         steps = (weight / scales).nan_to_num(0)
         stored[name] = steps.round().to(torch.int8)
         stored[name + SCALES] = scales.squeeze(1)
@@ -41,7 +41,8 @@ def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The inverse of `rounded`, in float32. Other weights are returned unchanged.
+    """Undo `rounded`: convert rounded matrices back to float32. Other weights are returned
+    unchanged.
 
     >>> restored(rounded({"w": torch.tensor([[1.0, -0.25]])}))["w"]
     tensor([[ 1.0000, -0.2540]])

@@ -1,11 +1,11 @@
-"""The second experiment as pages show it, gathered from the files that
+"""Gather the results of the second experiment, as pages show them, from the files that
 `benchmarks/trials.py` stored.
 
-The files in results/trials have a number for each text and each question. Here we
-keep their means (one number for each seed), the intervals of
-`ropebook.lab.intervals` for comparisons, and the verdicts of `ropebook.lab.rule`.
-That is enough for drawing, and small enough for a notebook to carry. Everything
-here can be recomputed from those files, and a test does so.
+The files in results/trials contain one number per document or question. Here we keep
+their means (one for each seed), the confidence intervals of comparisons
+(`ropebook.lab.intervals`), and the verdicts (`ropebook.lab.rule`). That is enough for
+the figures and small enough to put in a notebook. Everything here can be recomputed from
+those files, and a test does so.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from ropebook.lab.tasks import TASKS
 from ropebook.lab.trials import EMERGED, LEAST, SEEDS
 
 Numbers = Mapping[str, Mapping]
-"""The numbers that `benchmarks/trials.py evaluate` stored, by cell
+"""The numbers that `benchmarks/trials.py evaluate` stored, keyed by cell
 ("rope-10000-0-3200/yarn/4")."""
 
 
 def trainings(told: Mapping[str, Mapping]) -> list[dict[str, object]]:
-    """What a page says about each training, from results/trials/<name>.json, in the
-    order of the names. Shares and bits are those on the development part, within L.
+    """Return a row for each training run, with the facts that pages quote. The rows come
+    from results/trials/<name>.json and are sorted by name. Shares and bits are measured
+    on the development part, within L.
 
-    "headroom": bits with everything that came before, and with only the last L/2
-    bytes. "floor": the same for a reader who knows the language.
+    "headroom" has the bits with the full context, and with only the last L/2 bytes as
+    context. "floor" has the same two numbers for an ideal reader who knows the language.
     """
     rows = []
     for name, one in sorted(told.items()):
@@ -70,20 +71,20 @@ def trainings(told: Mapping[str, Mapping]) -> list[dict[str, object]]:
 def cells(
     numbers: Numbers, seeds: Sequence[int] = SEEDS
 ) -> dict[str, dict[str, object]]:
-    """The rows of each scheme and extension ("rope-10000-3200/yarn/4"), one for
-    each seed.
+    """Return the results of each scheme and extension ("rope-10000-3200/yarn/4"), with
+    one entry for each seed.
 
-    - "bits" by band, and "curves": both by text.
-    - The shares of right answers: by task, length of the text and distance.
-    - "other": the share of the order task's answers that name the same key's other
-      record.
-    - "last": "bits" and "curves" of the model with only its last L bytes.
-    - "ended": bits in texts that end with the band.
+    - "bits", by band, and "curves": both are grouped by corpus.
+    - The shares of right answers, grouped by task, context length and distance.
+    - "other": in the order task, the share of answers that name the other record with
+      the same key.
+    - "last": the "bits" and "curves" of the model when it sees only the last L bytes.
+    - "ended": the bits when the input stops at the end of the band.
 
-    If a training had more steps than the others, its name says how many
-    ("rope-100-3200"). Without an extension, such a model may have fewer seeds. A
-    number is None if the model does not reach that far. Raises ``ValueError`` if a
-    seed of another cell is missing.
+    If a model was trained for a different number of steps than the others, its name
+    includes that number ("rope-100-3200"). Such a model may have fewer seeds, as long as
+    no extension is applied to it. A number is None if the model cannot read that far.
+    Raises ``ValueError`` if any other cell lacks a seed.
     """
     found = {}
     for id, of_seed in _by_seed(numbers).items():
@@ -105,8 +106,8 @@ def _by_seed(numbers: Numbers) -> dict[str, dict[int, Mapping]]:
 
 
 def id_of(name: str) -> tuple[str, int]:
-    """A cell's name without its seed, and the seed. Raises ``ValueError`` if the
-    name isn't a cell's.
+    """Split a cell's name into the name without the seed, and the seed. Raises
+    ``ValueError`` if it is not the name of a cell.
 
     >>> id_of("none-1"), id_of("rope-10000-0-3200/yarn/4")
     (('none', 1), ('rope-10000-3200/yarn/4', 0))
@@ -154,8 +155,8 @@ def _bits_and_curves(rows: Sequence[Mapping]) -> dict[str, object]:
 def _shares(
     by_distance: Mapping[str, str] | None, letter: str = "1"
 ) -> list[float] | None:
-    """The share of one kind of answer (given by its letter) at each distance, from
-    near to far."""
+    """Return the share of answers marked with ``letter`` at each distance, from the
+    smallest distance to the largest."""
     if by_distance is None:
         return None
     far = [by_distance[distance] for distance in sorted(by_distance, key=int)]
@@ -163,29 +164,30 @@ def _shares(
 
 
 def _means(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """The mean of each column over the rows. It is None for a column that the model
+    """Average each column over the rows. The mean is None for a column that the model
     did not reach."""
     columns = np.array(rows, dtype=float).mean(0).tolist()
     return [None if math.isnan(mean) else round(mean, 4) for mean in columns]
 
 
 Rows = list[list[float] | None]
-"""For each band, the mean and the ends of its interval, in bits per byte."""
+"""For each band, the mean and the two ends of its confidence interval, in bits per
+byte."""
 
 
 def differences(numbers: Numbers) -> dict[str, dict[str, dict[str, Rows]]]:
-    """The comparisons on the pages, by kind, cell and text: the mean and its
-    interval (95 %, over seeds and files) for each band, or None if a model does not
-    reach it.
+    """Return the comparisons shown on the pages, by kind, cell and corpus. For each band
+    there is the mean with its 95 % confidence interval (over seeds and files), or None
+    if a model cannot read that far.
 
     - "plain": every extension minus the model as it was trained.
-    - "last": every cell minus its plain model with only the last L bytes, if that was
-      tested. A model that was trained further is compared with itself instead, with only
-      the last L bytes.
+    - "last": every cell minus the corresponding plain model that sees only the last L
+      bytes, where that was tested. A model that was trained further is compared instead
+      with itself, seeing only the last L bytes.
     - "none": a model that was trained further with a method, minus one that was trained
-      equally long without it.
+      for just as long without it.
 
-    Cells that don't have all `SEEDS` are left out.
+    Cells that lack any of the `SEEDS` are left out.
     """
     ids = [
         id
@@ -226,10 +228,11 @@ def _rows(
 
 
 def able(rows: Iterable[Mapping]) -> set[str]:
-    """The schemes in ``rows`` (the result of `trainings`) that find records within
-    L: the share of records found is at least `EMERGED` on average over the seeds,
-    and at least `LEAST` with every seed. If a training had another number of steps
-    than planned, its scheme's name includes them."""
+    """Return the schemes that can find records within L. ``rows`` is the result of
+    `trainings`. The share of records found must be at least `EMERGED` on average over
+    the seeds, and at least `LEAST` for every seed. If a model was trained for a
+    different number of steps than planned, the name of its scheme includes that
+    number."""
     shares: dict[str, dict[int, float]] = {}
     for row in rows:
         id, seed = id_of(row["name"])
@@ -246,8 +249,9 @@ def able(rows: Iterable[Mapping]) -> set[str]:
 def verdicts(
     numbers: Numbers, claims: Iterable[rule.Claim], able: Collection[str]
 ) -> list[dict[str, object]]:
-    """Each claim with its word and its counts and, for each comparison, the mean,
-    the ends of the interval and the outcome. ``able``: see `rule.judge`."""
+    """Return each claim with its verdict in one word, its counts and, for each
+    comparison, the mean, the ends of the confidence interval and the outcome. For
+    ``able``, see `rule.judge`."""
     return [
         {
             "id": verdict.claim.id,
@@ -265,9 +269,9 @@ def verdicts(
 
 
 def caching(numbers: Numbers) -> dict[str, list[float]]:
-    """Bits of dynamic NTK from L to 2 L, one mean over files for each seed: with
-    keys as they were rotated on arrival ("cached"), and with everything recomputed
-    ("anew")."""
+    """Return the bits of dynamic NTK from L to 2 L, averaged over files, one number per
+    seed. "cached" means that keys stay as they were rotated on arrival; "anew" means
+    that everything is recomputed."""
     return {
         name: [
             round(float(np.mean(rule.Cached(LONGER, anew).of(numbers, seed))), 4)

@@ -1,10 +1,12 @@
-"""Which pair tells the order: this module gathers for the page what
-`benchmarks/asking.py` stored. It is an exploration that no rule has judged yet.
+"""Find out which pair tells the model the order of two records. This module gathers the
+results that `benchmarks/asking.py` stored, for use on a page. The results are
+exploratory: no rule has judged them yet.
 
-A *cell* is a model, either as it was trained or with a method, together with its
-letters (`ropebook.lab.asking.letters`) in every layout. A *map* changes a model's
-frequency in one pair or band at a time (`ropebook.lab.causal`). An *attack* tests
-the pair that the map names at other distances and in other contexts.
+A *cell* is a model, with or without a context-extension method, together with its
+answers in every layout, written as letters (`ropebook.lab.asking.letters`). A *map*
+shows what happens when we change the model's frequencies in one pair or band at a time
+(`ropebook.lab.causal`). An *attack* tests the pair that the map singles out, at other
+distances and in other contexts.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ from ropebook.lab.scores import BANDS
 from ropebook.lab.trials import EXTENDED, STEPS
 
 OCTAVES = BANDS[1:]
-"""Ranges of distances. The end of a range is not included, except for the last
-range, which ends with the text."""
+"""Ranges of distances. Each range excludes its upper end, except for the last one,
+which ends with the context."""
 KEPT = ("halved", "still", "doubled")
 
 
 def id_of(name: str) -> tuple[str, int]:
-    """A model's name without its seed, and the seed. Raises ``ValueError`` if the
-    name isn't a model's.
+    """Split a model's name into the name without the seed, and the seed. Raises
+    ``ValueError`` if it is not the name of a model.
 
     >>> id_of("none-1"), id_of("rope-10000-0-3200"), id_of("t5-2-bias-0.1")
     (('none', 1), ('rope-10000-3200', 0), ('t5-bias-0.1', 2))
@@ -45,7 +47,7 @@ def id_of(name: str) -> tuple[str, int]:
 
 
 def is_extended(name: str) -> bool:
-    """Whether methods are applied to the model.
+    """Return whether context-extension methods are applied to the model.
 
     >>> is_extended("rope-10000-3-3200"), is_extended("rope-10000-0-3200-gaps")
     (True, False)
@@ -54,7 +56,7 @@ def is_extended(name: str) -> bool:
 
 
 def cell_name(model: str, extension: str = "") -> str:
-    """The name of a cell's file.
+    """Return the name of the file in which a cell is stored.
 
     >>> cell_name("rope-10000-0-3200", "yarn/8")
     'cell-rope-10000-0-3200-yarn-8'
@@ -68,29 +70,29 @@ def cell_name(model: str, extension: str = "") -> str:
 
 
 def score(letters: Mapping[str, Sequence[str]], layout: str) -> float:
-    """The mean of `ropebook.lab.asking.by_context` over all contexts. ``layout``
-    begins with the task's name."""
+    """Return the mean of `ropebook.lab.asking.by_context` over all contexts. The first
+    word of ``layout`` is the name of the task."""
     task = layout.split()[0]
     return float(np.mean(asking.by_context(letters[layout], task)))
 
 
 def named(told: Mapping) -> int:
-    """The pair that raises the order score beyond L most when its frequency is
-    halved, according to a map. `gathered` calls it the model's pair."""
+    """Return the pair that, according to a map, raises the order score beyond L the
+    most when its frequency is halved. `gathered` calls it the model's pair."""
     return int(np.argmax([score(one, "order") for one in told["pairs"]["halved"]]))
 
 
 def twin(told: Mapping, pair: int) -> int:
-    """The pair whose share of the lengths is closest to that of ``pair``, among all
-    others of a map."""
+    """In a map, find the pair whose share of the query and key lengths is closest to
+    that of ``pair``. Returns a pair other than ``pair`` itself."""
     gaps = np.abs(np.array(told["shares"]) - told["shares"][pair])
     gaps[pair] = np.inf
     return int(gaps.argmin())
 
 
 def _found(rows: Sequence[str]) -> float:
-    """The share of answers that name a record of the key, whether it is the right
-    one or the other."""
+    """Return the share of answers that name either of the records with the given key,
+    right or wrong."""
     return asking.share(rows) + asking.share(rows, asking.OTHER)
 
 
@@ -130,8 +132,8 @@ def _map(told: Mapping) -> dict[str, object]:
 
 
 def _counts(rows: Sequence[str], first: Sequence[bool]) -> dict[str, list[float]]:
-    """The shares of right answers and of answers with the other record, for each
-    kind of question."""
+    """Return the share of right answers, and the share of answers that name the other
+    record, for each kind of question."""
     table = np.array([list(row) for row in rows])
     found = {}
     for kind in asking.KINDS:
@@ -145,13 +147,14 @@ def _counts(rows: Sequence[str], first: Sequence[bool]) -> dict[str, list[float]
 
 
 def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
-    """One model's numbers by layout.
+    """Return one model's numbers, grouped by layout.
 
-    - "score".
+    - "score": see `score`.
     - "kinds": see `_counts`.
-    - "octaves", only beyond L: scores by the earlier record's distance.
-    - "both" and "one", only for order beyond L: scores where both records are beyond L,
-      and where the later one is within L.
+    - "octaves", only beyond L: the scores, grouped by the distance of the earlier
+      record.
+    - "both" and "one", only for the order task beyond L: the scores for questions with
+      both records beyond L, and for those with the later record within L.
     """
     found = {}
     for name, rows in letters.items():
@@ -186,8 +189,8 @@ def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
 
 
 def _interval(table: torch.Tensor) -> list[float | None]:
-    """The mean and the ends of its interval. The ends are None for a single
-    seed."""
+    """Return the mean and the ends of its confidence interval. The ends are None if
+    there is only one seed."""
     if len(table) < 2:
         return [round(table.mean().item(), 4), None, None]
     return [round(x, 4) for x in crossed(table)[:3]]
@@ -196,8 +199,8 @@ def _interval(table: torch.Tensor) -> list[float | None]:
 def _over_seeds(
     cells: Mapping[int, Mapping], plain: Mapping[int, Mapping] | None
 ) -> dict[str, object]:
-    """The mean and interval over seeds and contexts for each layout: those of the
-    score, and those of what a method adds to it."""
+    """For each layout, return the mean over seeds and contexts with its confidence
+    interval, both of the score and of the amount that a method adds to it."""
     found: dict[str, dict] = {"score": {}, "less plain": {}}
     seeds = sorted(cells)
     for name in cells[seeds[0]]:
@@ -216,8 +219,9 @@ def _over_seeds(
 
 
 def gathered(folder: Path) -> dict[str, object]:
-    """What the page shows, from the files in ``folder`` (results/asking). It can be
-    recomputed from those files, and a test does so."""
+    """Gather everything that the page shows from the files in ``folder``
+    (results/asking). The result can be recomputed from those files, and a test does
+    so."""
     told = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("*.json"))
@@ -277,8 +281,9 @@ def _attack(told: Mapping) -> dict[str, object]:
 
 
 def means(maps: Mapping[str, Mapping], id: str) -> dict[str, np.ndarray]:
-    """The scores minus the plain ones, for the maps of a model's seeds: (seeds,
-    pairs), by change and layout ("halved order")."""
+    """Return how much each change raises the score, as the maps of a model's seeds show
+    it. The result has an array (seeds, pairs) for each change and layout ("halved
+    order")."""
     mine = [one for name, one in maps.items() if id_of(name)[0] == id]
     found = {}
     for way, layout in itertools.product(KEPT, mine[0]["plain"]):

@@ -1,5 +1,5 @@
-"""Figures and tables about the pair that tells the order. Each function takes
-results/order.json."""
+"""Figures and tables about the pair that tells the model the order of two records. The
+functions that take ``found`` expect the contents of results/order.json."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ Columns = dict[str, list]
 
 
 def title(id: str) -> str:
-    """The name that a page uses for a model, with or without a method.
+    """Return the name that a page uses for a model, with or without a context-extension
+    method.
 
     >>> title("rope-100"), title("rope-10000-3200/yarn_chosen/8")
     ('RoPE, base 100', 'YaRN (chosen β)')
@@ -49,8 +50,8 @@ def title(id: str) -> str:
 
 
 def mapped(found: Mapping, id: str) -> list[Mapping]:
-    """The maps of a model's seeds, in the order of the seeds. Raises ``ValueError``
-    for a model without one."""
+    """Return the maps of a model, one for each seed, in the order of the seeds. Raises
+    ``ValueError`` if the model has no map."""
     checks.choice("id", id, {id_of(name)[0] for name in found["maps"]})
     return [
         found["maps"][name]
@@ -60,7 +61,8 @@ def mapped(found: Mapping, id: str) -> list[Mapping]:
 
 
 def change(maps: Sequence[Mapping], way: str, layout: str) -> np.ndarray:
-    """Scores with each pair changed, minus those of the unchanged model: (seeds, pairs)."""
+    """Return the scores with each pair changed, minus those of the unchanged model: (seeds,
+    pairs)."""
     checks.choice("way", way, WAYS)
     return np.stack(
         [np.array(one["pairs"][way][layout]) - one["plain"][layout] for one in maps]
@@ -75,9 +77,9 @@ def causal_map(
     alt: str,
     caption: str,
 ) -> None:
-    """Draw how far the score moves, in hundredths, when only one pair is changed: a
-    row for each seed of each model, and a column for each pair. A bar marks the
-    right edge of the last pair that completes a turn within L."""
+    """Draw how far the score moves, in hundredths, when only one pair is changed. There is
+    a row for each seed of each model, and a column for each pair. A bar marks the right
+    edge of the last pair that completes a turn within L."""
     maps = [one for id in ids for one in mapped(found, id)]
     rows = [
         f"{SCHEMES[id_of(one['model'])[0].removesuffix('-3200')].title}, seed {id_of(one['model'])[1]}"
@@ -95,7 +97,7 @@ def causal_map(
 
 
 def contrast(one: Mapping, layer: int, head: int) -> Tensor:
-    """The products of one head in a map, first minus last: complex128 (pairs,)."""
+    """Return one head's products from a map, first minus last: complex128 (pairs,)."""
     first, last = (
         torch.view_as_complex(
             torch.tensor(one["products"][kind], dtype=torch.float64)
@@ -106,7 +108,7 @@ def contrast(one: Mapping, layer: int, head: int) -> Tensor:
 
 
 def telling_head(one: Mapping, pair: int) -> tuple[int, int]:
-    """The layer and head whose contrast is largest in this pair."""
+    """Return the layer and head with the largest contrast in this pair."""
     layers, heads = len(one["products"]["first"]), len(one["products"]["first"][0])
     size = {
         (layer, head): contrast(one, layer, head)[pair].abs().item()
@@ -117,8 +119,8 @@ def telling_head(one: Mapping, pair: int) -> tuple[int, int]:
 
 
 def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> None:
-    """Draw what the decisive head's score gains if the question asks for the first
-    record instead of the last, against the record's distance."""
+    """Draw how much higher the decisive head scores a record when the question asks for the
+    first record rather than the last. The x axis is the record's distance."""
     one = found["maps"][model]
     theta = torch.tensor(one["theta"], dtype=torch.float64)
     product = contrast(one, *telling_head(one, pair))
@@ -149,8 +151,9 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
 
 
 def of_bands(found: Mapping, id: str) -> Columns:
-    """Order and retrieval when one band of pairs at a time is changed: halved
-    beyond L, and unrotated within L. The numbers are means over the mapped seeds.
+    """Tabulate order and retrieval when one band of pairs at a time is changed: halved
+    beyond L, and left unrotated within L. The numbers are means over the seeds that have a
+    map.
     """
     maps = mapped(found, id)
     names = list(maps[0]["of_bands"]["halved"])
@@ -171,7 +174,7 @@ def of_bands(found: Mapping, id: str) -> Columns:
         "halved: order from L to 2 L": over("halved", "order"),
         "found": over("halved", "found order"),
         "still: order within L": over("still", "order within"),
-        "found within": over("still", "found order within"),
+        "found within L": over("still", "found order within"),
     }
 
 
@@ -179,8 +182,8 @@ def of_bands(found: Mapping, id: str) -> Columns:
 
 
 def mean(found: Mapping, id: str, layout: str, *keys: str | int) -> float | None:
-    """The mean over a cell's seeds of their numbers in `ropebook.lab.order`. It is
-    None if a model does not reach that far."""
+    """Return the mean over seeds of one of a cell's numbers, which come from
+    `ropebook.lab.order`. The mean is None if a model cannot read that far."""
     values = []
     for one in found["cells"][id]["each"]:
         value = one.get(layout)
@@ -191,25 +194,25 @@ def mean(found: Mapping, id: str, layout: str, *keys: str | int) -> float | None
 
 
 def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
-    """The models as trained: retrieval and order within L and beyond it, and the
-    number of seeds."""
+    """Tabulate the models as they were trained: retrieval and order within L and beyond,
+    and the number of seeds."""
     return {
         "scheme": [title(id) for id in ids],
         "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
         "found within L": [
             mean(found, id, "retrieval within", "score") for id in ids
         ],
-        "found beyond": [mean(found, id, "retrieval", "score") for id in ids],
+        "found beyond L": [mean(found, id, "retrieval", "score") for id in ids],
         "order within L": [mean(found, id, "order within", "score") for id in ids],
-        "order beyond": [mean(found, id, "order", "score") for id in ids],
-        "beyond, first": [_kind(found, id, "order", "first") for id in ids],
-        "beyond, last": [_kind(found, id, "order", "last") for id in ids],
+        "order beyond L": [mean(found, id, "order", "score") for id in ids],
+        "first, beyond L": [_kind(found, id, "order", "first") for id in ids],
+        "last, beyond L": [_kind(found, id, "order", "last") for id in ids],
     }
 
 
 def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
-    """The share of right answers minus the share of wrong ones, for one kind of
-    question."""
+    """Return the share of right answers minus the share of answers that name the other
+    record, for one kind of question."""
     right = mean(found, id, layout, "kinds", kind, 0)
     return (
         None if right is None else right - mean(found, id, layout, "kinds", kind, 1)
@@ -219,8 +222,8 @@ def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
 def methods(
     found: Mapping, ids: Sequence[str], every: Mapping[str, Extension], pair: int
 ) -> Columns:
-    """The period of the ``pair`` and the scores of the models that methods are
-    applied to. ``every`` has the extensions by id."""
+    """Tabulate the period of ``pair`` and the scores of the models, each with its
+    context-extension method. ``every`` contains the extensions by id."""
     return {
         "method": [title(id) for id in ids],
         "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
@@ -229,23 +232,23 @@ def methods(
         ],
         "order, short": [mean(found, id, "order short", "score") for id in ids],
         "order within L": [mean(found, id, "order within", "score") for id in ids],
-        "order beyond": [mean(found, id, "order", "score") for id in ids],
+        "order beyond L": [mean(found, id, "order", "score") for id in ids],
         "order gained": [gained(found, id, "order") for id in ids],
-        "found beyond": [mean(found, id, "retrieval", "score") for id in ids],
+        "found beyond L": [mean(found, id, "retrieval", "score") for id in ids],
     }
 
 
 def gained(found: Mapping, id: str, layout: str) -> float | None:
-    """What a method adds to a score, in the same contexts and with the same seeds.
-    It is None for a model without a method."""
+    """Return how much a method adds to a score, for the same contexts and seeds. The result
+    is None for a model without a method."""
     row = found["cells"][id]["less plain"].get(layout)
     return None if row is None else row[0]
 
 
 def period_with(extension: Extension | None, pair: int) -> float | None:
-    """The period of a pair under a method in a text of 8 L or, without a method, as
-    it was trained. It is None if the method changes distances instead of
-    frequencies."""
+    """Return a pair's period under an extension, with a context of 8 L. Without an
+    extension, it is the pair's period as trained. The result is None if the method changes
+    distances instead of frequencies."""
     model = LanguageModel("rope-10000", LENGTH, dim=32, n_layers=1, n_heads=1)
     if extension is not None:
         model = with_method(model, extension.method, extension.options)

@@ -1,5 +1,5 @@
-"""Figures of the second experiment. Each function draws from results/measured.json,
-which must have its "opened" part."""
+"""Figures of the second experiment. Functions with the argument ``measured`` take
+the contents of results/measured.json, including its "opened" part."""
 
 from __future__ import annotations
 
@@ -34,19 +34,21 @@ SCHEME_LINES: Mapping[str, str] = {
         "learned", "sinusoidal", "rope-100", "rope-10000", "rope-500000", "alibi", "none", "t5", "alternate",
     )
 }  # fmt: skip
-"""The schemes, by cell, in the order of their panels."""
+"""The schemes' titles by cell, in the order of the panels."""
 FULL = 1.0
-"""The number of bits per byte at which a cell of a map has its full colour."""
+"""The difference, in bits per byte, at which a cell of a map reaches its full
+colour."""
 
 
 LAST = " last"
-"""This is appended to a cell's name for the same model with only its last L
+"""Suffix that is added to a cell's name when the same model sees only its last L
 bytes."""
 
 
 def method_lines(s: int) -> dict[str, str]:
-    """Plain RoPE, RoPE with only the last L bytes, and RoPE with the methods for
-    s·L: their titles by cell, in the order of their panels."""
+    """Return the titles, by cell, of plain RoPE, of RoPE that sees only the last L
+    bytes, and of RoPE with the methods for s·L. They are in the order of the
+    panels."""
     lines = {LONGER: TITLES[""], LONGER + LAST: "its last L bytes"}
     for name in ("linear", "ntk", "ntk_by_parts_chosen", "yarn", "yarn_chosen", "self_extend", "rerope"):  # fmt: skip
         factor = "" if name == "rerope" else f"/{s}"
@@ -62,12 +64,11 @@ def by_position(
     texts: Sequence[str] = TEXTS,
     reach: int = 1,
 ) -> None:
-    """Draw bits per byte against the position in the text: a row of panels for each
-    line, and a column for each of ``texts``. In each row the line's mean over seeds
-    is blue, and each of its seeds is a thin line. The means of the other lines are
-    grey.
+    """Draw bits per byte against position, with a row of panels for each line and a
+    column for each of ``texts``. The row's own line is drawn in blue: its mean over
+    seeds, and a thin line for each seed. The means of the other lines are grey.
 
-    The dashed lines are at L and at ``reach`` times L.
+    Dashed lines mark L and ``reach`` times L.
     """
     for text in texts:
         checks.choice("text", text, TEXTS)
@@ -103,13 +104,14 @@ def by_position(
 def by_distance(
     measured: Mapping, lines: Mapping[str, str], alt: str, caption: str
 ) -> None:
-    """Draw right answers against the distance, in long texts: a row of panels for
-    each line, and a column for each task. In each row the line's mean over seeds is
-    blue, and each of its seeds is a dot. The means of the other lines are grey."""
+    """Draw the share of right answers against distance in long contexts, with a row
+    of panels for each line and a column for each task. The row's own line is drawn
+    in blue: its mean over seeds, and a dot for each seed. The means of the other
+    lines are grey."""
     distances, length = measured["distances"], str(measured["text"])
     cells = {id: measured["opened"]["cells"].get(id) for id in lines}
-    # Models with only their last bytes are not asked, and learned schemes do not
-    # reach that far.
+    # Models that see only the last bytes were not asked, and learned schemes cannot
+    # read that far.
     asked = {
         id: cell
         for id, cell in cells.items()
@@ -140,7 +142,8 @@ def by_distance(
 
 
 def _panels(lines: Mapping[str, object], columns: int, height: float, **options):
-    """A row of panels for each line, each ``height`` pixels high."""
+    """Make a grid with a row of panels for each line. Each row is ``height`` pixels
+    high."""
     return figure(
         480,
         60 + height * len(lines),
@@ -159,8 +162,9 @@ def _line(
     title: str = "",
     top: bool = True,
 ) -> None:
-    """Draw a line of a panel. With a title it is the panel's own line, named in its
-    upper or lower left corner; without one it is another line, in grey behind it.
+    """Draw a line in a panel. A line with a title is the panel's own, and its name
+    goes in the upper or lower left corner. A line without a title is one of the
+    others, drawn in grey behind it.
     """
     look = {"color": BLUE, "linewidth": 1.8, "zorder": 3}
     if not title:
@@ -186,18 +190,19 @@ def differences(
     alt: str,
     caption: str,
 ) -> None:
-    """Draw differences in bits by band as a map. A cell is coloured if its interval
-    excludes 0: blue for a gain, orange for a cost. A row with a factor s has a
-    vertical bar at s·L. The caption begins with the text's title.
+    """Draw differences in bits as a map with a column for each band. A cell is
+    coloured if its confidence interval excludes 0: blue for a gain, orange for a
+    cost. A row with a factor s has a vertical bar at s·L. The caption begins with
+    the name of the corpus.
 
-    ``against``, ``text``, ``rows``: see `ropebook.lab.tables.grid`.
+    For ``against``, ``text`` and ``rows``, see `ropebook.lab.tables.grid`.
     """
     grid = tables.grid(measured["opened"], against, text, rows)
     fig, ax = figure(480, 50 + 20 * len(rows))
     length = measured["length"]
     bands = ["to L"]
     bands += [f"to {stop // length} L" for _, stop in measured["bands"][1:]]
-    shown = np.where(grid.sure, -grid.values, 0)  # in a map, orange is below 0
+    shown = np.where(grid.sure, -grid.values, 0)  # orange is below 0
     heatmap(ax, shown, limit=FULL, rows=grid.rows, columns=bands, form=None).set(
         aspect="auto"
     )
@@ -221,8 +226,8 @@ def differences(
 
 
 def _middles(edges: Sequence[int]) -> np.ndarray:
-    """The middles of the windows between the edges, on a logarithmic axis. A window
-    begins after its first edge."""
+    """Return the middle of each window between two edges, on a logarithmic axis. A
+    window excludes its first edge."""
     return np.array(
         [math.sqrt((start + 1) * stop) for start, stop in itertools.pairwise(edges)]
     )

@@ -1,5 +1,5 @@
-"""The trained model reads a text byte by byte: what each byte cost, what was
-expected, and what a head looked at."""
+"""Follow the trained model as it reads byte by byte: what each byte cost, which
+byte the model expected, and where a head was looking."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ropebook.lab.model import LanguageModel, pretrained
 from ropebook.shapes import Float, Int
 
 WITH_FACTOR = ("linear", "ntk", "ntk_by_parts", "yarn", "self_extend")
-"""The methods that need a factor s."""
+"""The methods that need a scaling factor s."""
 READ_WITH = ("none", *WITH_FACTOR, "dynamic_ntk", "rerope", "log_n")
-"""All methods that a text can be read with."""
+"""All the methods that the model can read with."""
 
 
 class Reading(NamedTuple):
-    """The model's predictions for each byte of a text of n bytes, except the first.
-    ``bits`` (n − 1,): −log₂ of the probability that the model gave the byte.
-    ``top`` (n − 1,): the most likely byte there. ``share`` (n − 1,): the
-    probability of that byte."""
+    """The model's predictions for n bytes of input, except for the first byte.
+    ``bits`` (n − 1,): −log₂ of the probability that the model gave to the actual
+    byte. ``top`` (n − 1,): the byte that the model considered most likely.
+    ``share`` (n − 1,): the probability of that most likely byte."""
 
     bits: Float[Tensor, " bytes"]
     top: Int[Tensor, " bytes"]
@@ -37,12 +37,12 @@ class Reading(NamedTuple):
 def reader(
     *, base: float = 10_000.0, method: str = "none", factor: float = 4.0
 ) -> LanguageModel:
-    """The trained model with weights of one byte each, as on the book's page, ready
-    to read a text.
+    """Return the trained model, ready to read. Its weights are stored as one byte
+    each, as on the book's page.
 
-    ``base``: the base of its frequencies; it was trained with 10⁴. ``method``: one
-    of `READ_WITH`. Those in `WITH_FACTOR` use the ``factor`` s, which is at least
-    1. Other options are those of `method_options`.
+    ``base``: the base of the model's frequencies. It was trained with 10⁴.
+    ``method``: one of `READ_WITH`. The methods in `WITH_FACTOR` use ``factor`` as
+    their s, which must be at least 1. All other options come from `method_options`.
 
     >>> reader(method="linear", factor=2.0).layers[0].attention.rotary.scaling.factor
     2.0
@@ -64,8 +64,8 @@ def reader(
 
 @torch.no_grad()
 def read(text: bytes, model: LanguageModel | None = None) -> Reading:
-    """What each byte of ``text`` (at least two) costs the ``model``, by default
-    `reader()`. Raises ``ValueError`` for a shorter text.
+    """Measure what each byte of ``text`` costs the ``model`` (by default
+    `reader()`). Raises ``ValueError`` if there are fewer than two bytes.
 
     >>> found = read(b"for i in range(10):")
     >>> found.bits.shape, chr(found.top[11]), round(found.share[11].item(), 1)
@@ -84,8 +84,8 @@ def read(text: bytes, model: LanguageModel | None = None) -> Reading:
 def attention(
     text: bytes, model: LanguageModel, layer: int, head: int, place: int
 ) -> Float[Tensor, " keys"]:
-    """What a head attends to when it predicts byte ``place`` of the text: the
-    weights (place,) of all bytes before it. Layers, heads and bytes are counted
+    """Return what a head attends to when it predicts byte number ``place``: the
+    weights (place,) of all the bytes before it. Layers, heads and bytes are counted
     from 0. Raises ``ValueError`` if the layer, head or byte does not exist.
     """
     tokens = _tokens(text)
@@ -114,9 +114,9 @@ def _tokens(text: bytes) -> Int[Tensor, "one bytes"]:
 
 
 def packed() -> bytes:
-    """The model's weights in the form in which a page or a notebook sends them to
-    the browser: a zlib-compressed safetensors file. Its weights are `rounded`, or
-    float32 if they aren't rounded."""
+    """Return the model's weights in the form in which a page or notebook sends them
+    to the browser: a zlib-compressed safetensors file. Its weights are `rounded`,
+    or float32 if they were not rounded."""
     from safetensors.torch import load, save
 
     weights = load(results.find("rope-10000-0-3200", "safetensors").read_bytes())

@@ -1,8 +1,8 @@
-"""Tables and grids of the second experiment, for pages. Each function takes the
-"opened" part of results/measured.json.
+"""Tables and grids of the second experiment, for use on pages. Most functions take
+``opened``, the "opened" part of results/measured.json.
 
-A table is a dictionary of columns by heading, for `ropebook.show.table`. A grid is
-for `ropebook.figures.heatmap`.
+A table is a dictionary that maps headings to columns, for `ropebook.show.table`. A grid
+is for `ropebook.figures.heatmap`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ SHORT = {
 
 
 def mean(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """The mean of each column over seeds. It is None if a model does not reach that
-    far.
+    """Average each column over seeds. The mean is None if a model cannot read that far.
 
     >>> mean([[1.0, None], [2.0, None]])
     [1.5, None]
@@ -43,10 +42,10 @@ def mean(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
 
 
 def far(rows: Sequence[Sequence[float] | None], beyond: int) -> float | None:
-    """The mean share over seeds and over the distances from index ``beyond`` on. It
-    is None if a model does not reach that far.
+    """Average the shares over seeds, and over the distances from index ``beyond``
+    onwards. The mean is None if a model cannot read that far.
 
-    Raises ``ValueError`` if ``beyond`` isn't the index of a distance.
+    Raises ``ValueError`` if ``beyond`` is not the index of a distance.
     """
     if None in rows:
         return None
@@ -55,22 +54,23 @@ def far(rows: Sequence[Sequence[float] | None], beyond: int) -> float | None:
 
 
 def bits(opened: Mapping, id: str, text: str) -> list[float | None]:
-    """Bits per byte of a cell by band, averaged over seeds. A band is None if the
-    model does not reach it."""
+    """Return a cell's bits per byte for each band, averaged over seeds. A band is None
+    if the model cannot read that far."""
     return mean(opened["cells"][id]["bits"][checks.choice("text", text, TEXTS)])
 
 
 def answers(opened: Mapping, id: str, task: str, length: int) -> np.ndarray:
-    """The shares of right answers of a cell, from near to far: (seeds, distances).
-    For the task "other" they are the shares of answers in the order task that name
-    the other record."""
+    """Return a cell's shares of right answers, from near to far: (seeds, distances). For
+    the task "other", return the shares of answers in the order task that name the other
+    record."""
     checks.choice("task", task, (*TASKS, "other"))
     return np.array(opened["cells"][id][task][str(length)])
 
 
 def ordered(opened: Mapping, id: str, length: int) -> np.ndarray:
-    """The share of right answers in the order task among those that name one of the
-    key's two records: (seeds, distances). It is NaN if there are none."""
+    """Among the answers in the order task that name one of the key's two records, return
+    the share that are right: (seeds, distances). The share is NaN if there are no such
+    answers."""
     right = answers(opened, id, "order", length)
     with np.errstate(invalid="ignore"):
         return right / (right + answers(opened, id, "other", length))
@@ -90,15 +90,16 @@ _NEAR, _FAR = 3, -1
 
 
 def schemes(measured: Mapping) -> Columns:
-    """What each scheme does beyond L as it was trained: means over the available
-    seeds.
+    """Tabulate how each scheme performs beyond L as it was trained. The numbers are
+    means over the available seeds.
 
     ``measured`` is the whole result, not only its "opened" part. The columns are:
 
-    - Bits per byte of the Python text, within L and in the last band of positions, and
-      how much the seeds differ there (the largest loss minus the smallest).
-    - The share of records that are retrieved in the long texts, near and far. It is None
-      for a scheme that does not find them within L.
+    - Bits per byte on Python code, within L and in the last band of positions. For the
+      last band, the table also shows how much the seeds differ (the largest loss minus
+      the smallest).
+    - The share of records retrieved in long contexts, near and far. It is None if the
+      scheme cannot find records within L.
     """
     opened, distances = measured["opened"], measured["distances"]
     rows = []
@@ -128,8 +129,8 @@ def schemes(measured: Mapping) -> Columns:
 
 
 class Grid(NamedTuple):
-    """One row for each cell. ``values`` (rows, bands) is NaN where a value is
-    missing. ``sure`` says whether the interval excludes 0."""
+    """A grid with one row for each cell. ``values`` (rows, bands) is NaN where a value
+    is missing. ``sure`` is true where the confidence interval excludes 0."""
 
     rows: list[str]
     values: np.ndarray
@@ -137,7 +138,7 @@ class Grid(NamedTuple):
 
 
 def methods(*, tuned: bool = False) -> dict[str, str]:
-    """The methods that are shown: a title for each cell, such as "YaRN (published
+    """Return the methods to show, with a title for each cell, such as "YaRN (published
     β), 4" for "rope-10000-3200/yarn/4"."""
     if tuned:
         titles = {"none": "no method", **TITLES}
@@ -155,8 +156,8 @@ def methods(*, tuned: bool = False) -> dict[str, str]:
 
 
 def grid(opened: Mapping, against: str, text: str, rows: Mapping[str, str]) -> Grid:
-    """Differences in bits by band for the cells in ``rows``. ``against``: "plain",
-    "last" or "none" (see `measured.differences`)."""
+    """Return the differences in bits by band for the cells in ``rows``. ``against`` is
+    "plain", "last" or "none" (see `measured.differences`)."""
     checks.choice("against", against, opened["differences"])
     checks.choice("text", text, TEXTS)
     values = np.full((len(rows), len(BANDS)), np.nan)
@@ -174,22 +175,23 @@ def grid(opened: Mapping, against: str, text: str, rows: Mapping[str, str]) -> G
 
 
 def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
-    """What speaks for and against the cells in ``lines`` (cell to title), as means
-    over files and seeds.
+    """Tabulate the arguments for and against each method in ``lines`` (which maps cells
+    to titles), as means over files and seeds.
 
     - Bits minus those of the plain model, within L and in the last band.
-    - Bits minus those of the plain model with only its last L bytes, in the last band.
-    - Records found beyond L.
+    - In the last band, bits minus those of the plain model when it sees only its last L
+      bytes.
+    - The share of records found beyond L.
 
-    The first row is the plain model with its last L bytes, as a rival of the
-    others.
+    The first row is the plain model that sees only its last L bytes, which competes with
+    the methods.
     """
     plain = opened["cells"][LONGER]
     reach = BANDS[-1][1] // LENGTH
     near = len(plain["retrieval"][str(LENGTH)][0])
 
     def less(id: str, against: str, text: str, band: int) -> float:
-        if against == "plain" and id == LONGER:  # the plain model, minus itself
+        if against == "plain" and id == LONGER:  # the plain model minus itself
             return 0.0
         return opened["differences"][against][id][text][band][0]
 
@@ -197,8 +199,8 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
         return [less(id, against, text, band) for id in lines]
 
     def within(id: str) -> float:
-        """The difference in bits within L. If a method follows the length, it is
-        measured in texts of L bytes."""
+        """Return the difference in bits within L. If a method adapts to the length, it
+        is measured on inputs of L bytes."""
         ended = opened["cells"][id].get("ended")
         if ended is None or id not in opened["differences"]["plain"]:
             return less(id, "plain", "python", 0)
@@ -222,8 +224,8 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
 
 
 def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
-    """The claims with these ids, each with its verdict and with the outcomes of its
-    comparisons: those of bits on each of the two texts, and those of records."""
+    """Tabulate the claims with these ids. Each row has the verdict and the outcomes of
+    the comparisons: those of bits on each of the two corpora, and those of records."""
     by_id = {row["id"]: row for row in opened["verdicts"]}
     rows = [by_id[id] for id in ids]
     columns: Columns = {
@@ -250,15 +252,15 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
 
 
 def _kind(asked: Comparison) -> str:
-    """What is compared: "records", or bits on a text. If neither is named, the text
-    is "python"."""
+    """Return what is compared: "records", or the name of the corpus on which bits are
+    compared. If the comparison names neither, the corpus is "python"."""
     if isinstance(asked.a, Share):
         return "records"
     return getattr(asked.a, "text", "python")
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """How often each outcome occurred, in words.
+    """Describe in words how often each outcome occurred.
 
     >>> counted({"holds": 5, "fails": 0, "no difference": 1, "undecided": 0})
     '5 hold, 1 no difference'
@@ -271,13 +273,13 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
-    """The claims whose verdict changed from the first experiment ("id", "claim",
-    "verdict") to the second: what was asked then, the verdicts then and now, and
-    how the comparisons come out now on the Python text, the only text of the first
-    experiment. "change" is "reversed" (from for to against, or back), "less sure",
-    "surer" or "by degrees".
+    """Tabulate the claims whose verdict changed from the first experiment ("id",
+    "claim", "verdict") to the second. The columns say what was asked in the first
+    experiment, the verdicts then and now, and how the comparisons now come out on Python
+    code, the only corpus of the first experiment. "change" is "reversed" (from "for" to
+    "against", or vice versa), "less sure", "surer" or "by degrees".
 
-    Raises ``KeyError`` if a claim is no longer asked.
+    Raises ``KeyError`` if a claim is no longer tested.
     """
     now = {
         row["id"]: row["word"].removesuffix(" here") for row in opened["verdicts"]

@@ -1,9 +1,10 @@
-"""Trainings for questions that the second experiment left open: more seeds, and
+"""Training runs for questions that the second experiment left open: more seeds, and
 models with one thing changed.
 
 Each variant changes one thing in a `Trial`: the learning rate of T5's table, the
-share of a head that rotates, the positions that a model meets, or the length of its
-texts. A choice among variants is made on the development part.
+share of a head that rotates, the positions that a model sees, or the length of its
+training sequences. Whenever we choose among variants, we compare them on the
+development part.
 """
 
 from __future__ import annotations
@@ -31,20 +32,21 @@ from ropebook.lab.trials import (
 from ropebook.shapes import Int
 
 MORE_SEEDS = (3, 4)
-"""Seeds in addition to those of the second experiment. To count, a difference must
-exceed 4.5 standard deviations between seeds with three seeds, and 1.8 with five."""
+"""Seeds in addition to those of the second experiment. With three seeds, a
+difference must exceed 4.5 standard deviations between seeds to count; with five
+seeds, 1.8 are enough."""
 REACH = 2048
-"""The range of positions with random gaps, and also the length of the texts for the
-upper limit."""
+"""The range of positions with random gaps. The models that give an upper limit are
+trained on sequences of this length."""
 BIAS_RATES = (0.02, 0.05, 0.1, 0.2)
-"""Candidates for the learning rate of T5's table. Even with the smallest, an entry
-can move by 16, and an entry of 10 changes a weight 22,000-fold."""
+"""Candidates for the learning rate of T5's table. Even the smallest of them allows
+an entry to move by 16, and an entry of 10 changes a weight 22,000-fold."""
 
 
 @dataclass(frozen=True)
 class Variant(Trial):
-    """A `Trial` with one thing changed. ``variant`` names the change in the run's
-    name.
+    """A `Trial` with one thing changed. ``variant`` is the part of the run's name
+    that identifies the change.
 
     ``bias_lr``: the peak learning rate of T5's table, which replaces ``lr``.
     ``rotary_dim``: how many entries of each head rotate. ``reach``: the rows keep
@@ -75,21 +77,22 @@ class Variant(Trial):
         return f"{super().name}-{self.variant}"
 
     def peak(self, name: str) -> float:
-        """The peak learning rate of a parameter. T5's table has its own."""
+        """Return the peak learning rate of a parameter. T5's table has its own
+        rate."""
         own = name == "buckets" and self.bias_lr is not None
         return self.bias_lr if own else super().peak(name)
 
     def build(self, **like: object) -> LanguageModel:
-        """Build the model, with ``rotary_dim`` if it is given."""
+        """Build the model, using ``rotary_dim`` if it is set."""
         return with_rotary_dim(super().build(**like), self.rotary_dim)
 
     def positions(self, step: int) -> Int[Tensor, "rows bytes"] | None:
-        """The positions in each row of a step, int64 (rows, length): they count
-        from 0, with one gap. None without ``reach``.
+        """Return the positions in each row of a step, int64 (rows, length). They
+        count up from 0, with one gap. Returns None unless ``reach`` is set.
 
-        The gap's index is uniform over the row, and its size is uniform over 0
-        … reach − length. The gaps are drawn separately, so that the rows are the
-        same with and without them.
+        The gap's index is uniformly distributed over the row, and its size over 0 …
+        reach − length. The gaps come from a separate random generator, so the rows
+        are the same with and without gaps.
 
         >>> Variant("rope-10000", length=6, rows=2, reach=12).positions(3)
         tensor([[ 0,  1,  3,  4,  5,  6],
@@ -105,12 +108,12 @@ class Variant(Trial):
 
 
 def with_rotary_dim(whole: LanguageModel, rotary_dim: int | None) -> LanguageModel:
-    """Make the model rotate only ``rotary_dim`` entries of each head, and return
-    it. None leaves it unchanged.
+    """Change the model so that only ``rotary_dim`` entries of each head rotate, and
+    return it. None leaves the model unchanged.
 
-    Raises ``ValueError`` for a model that does not rotate. (This is not part of the
-    model's own file, because that file belongs to a rule that has been applied and
-    must not change.)
+    Raises ``ValueError`` for a model that does not rotate. (This function is not in
+    the model's own file because a rule that has already been applied depends on
+    that file, so it must not change.)
 
     >>> model = with_rotary_dim(LanguageModel("rope-10000", 8, dim=16, n_heads=2), 4)
     >>> model.layers[0].attention.rotary.rotary_dim
@@ -132,8 +135,8 @@ def with_rotary_dim(whole: LanguageModel, rotary_dim: int | None) -> LanguageMod
 
 
 def of_weights(weights: bytes, run: Mapping[str, object]) -> LanguageModel:
-    """Like `ropebook.lab.model.of_weights`, but also for a `Variant`: the same
-    share of each head rotates as in its training."""
+    """Load a model as `ropebook.lab.model.of_weights` does, but also support a
+    `Variant`: the model rotates the same share of each head as in training."""
     return with_rotary_dim(model.of_weights(weights, run), run.get("rotary_dim"))
 
 
@@ -145,8 +148,8 @@ MORE = tuple(
         *(Trial(scheme, seed) for scheme in SCHEMES if scheme != "t5"),
     )
 )
-"""More seeds of every scheme but T5 (which is retrained with all its seeds), and of
-the models that methods are applied to."""
+"""More seeds of every scheme except T5 (which is retrained with all its seeds), and
+of the models that methods are applied to."""
 T5_CANDIDATES = tuple(
     Variant("t5", 0, variant=f"bias-{rate}", bias_lr=rate) for rate in BIAS_RATES
 )
@@ -154,8 +157,8 @@ T5_CANDIDATES = tuple(
 
 
 def t5(rate: float) -> tuple[Variant, ...]:
-    """T5 with the chosen rate, for all seeds. Raises ``ValueError`` for a rate that
-    isn't a candidate."""
+    """Return the T5 variants with the chosen rate, for all seeds. Raises
+    ``ValueError`` if the rate is not a candidate."""
     checks.choice("rate", rate, BIAS_RATES)
     return tuple(
         Variant("t5", seed, variant=f"bias-{rate}", bias_lr=rate)
@@ -164,10 +167,11 @@ def t5(rate: float) -> tuple[Variant, ...]:
 
 
 def choose_rate(losses: dict[float, float]) -> float:
-    """The rate with the lowest mean bits on the development part within L, where
-    Python and the generated language count alike.
+    """Choose the rate with the lowest mean bits on the development part within L,
+    where Python and the generated language count equally.
 
-    ``losses``: mean bits by rate. Raises ``ValueError`` if a candidate is missing.
+    ``losses`` maps each rate to its mean bits. Raises ``ValueError`` if a candidate
+    is missing.
 
     >>> choose_rate({0.02: 2.3, 0.05: 2.2, 0.1: 2.1, 0.2: 2.4})
     0.1
@@ -188,8 +192,9 @@ def _of_extended(variant: str, **changes: object) -> tuple[Variant, ...]:
 
 
 CEILING = _of_extended(str(REACH), length=REACH, rows=16 * 256 // REACH)
-"""Models trained on texts of 2048 bytes, with as many bytes per step as the others.
-They show what a longer text is worth to a model that has learned to use it."""
+"""Models trained on sequences of 2048 bytes, with as many bytes per step as the
+others. They show how much a longer context is worth to a model that has learned to
+use it."""
 GAPS = _of_extended("gaps", reach=REACH)
 PARTIAL = _of_extended("half", rotary_dim=16) + _of_extended(
     "quarter", rotary_dim=8
@@ -199,13 +204,13 @@ VARIANTS = (*CEILING, *GAPS, *PARTIAL)
 
 
 RAISED = 500_000.0
-"""The base with which models of base 10⁴ are trained further."""
+"""The base used when models trained with base 10⁴ are trained further."""
 RAISED_STEPS = (FURTHER, 4 * FURTHER)
 
 
 def raised_factor(dim: int) -> float:
-    """The factor with which NTK-aware scaling turns the base 10⁴ into `RAISED`:
-    (RAISED / 10⁴)^((d − 2)/d).
+    """Return the factor with which NTK-aware scaling changes the base from 10⁴ to
+    `RAISED`: (RAISED / 10⁴)^((d − 2)/d).
 
     >>> round(10_000 * raised_factor(32) ** (32 / 30))
     500000
@@ -214,8 +219,8 @@ def raised_factor(dim: int) -> float:
 
 
 def raised(parent: Trial, steps: int) -> Further:
-    """A short further training of a finished model, with the base `RAISED` and on
-    texts of `REACH` bytes.
+    """Return a short further training run for a finished model, with the base
+    `RAISED` and sequences of `REACH` bytes.
 
     >>> raised(twice(Trial(EXTENDED)), 60).name
     'rope-10000-0-3200-raised_base_60-8'

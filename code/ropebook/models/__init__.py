@@ -1,14 +1,14 @@
-"""The field guide: what published checkpoints do with positions, and where each
-value comes from.
+"""The field guide: how published checkpoints encode position, and where each value
+comes from.
 
-A checkpoint is a published set of weights, such as Llama-3.1-8B. A family has many
-checkpoints, and they differ. The values are in ``checkpoints.json``. Each has the
-key of a source, or is "?" if no source was found. Nothing there was written from
-memory.
+A checkpoint is a published set of weights, such as Llama-3.1-8B. A family of
+models has many checkpoints, and they differ. The values are in
+``checkpoints.json``. Each value comes with the key of its source, or is "?" if we
+found no source. No value was written from memory.
 
-- `file` reads it and refuses what can't be right.
-- `sights` shows what the values have in common.
-- `guide` makes the table and the list of sources for the page.
+- `file` reads the values and rejects anything that cannot be right.
+- `sights` summarises what the checkpoints have in common.
+- `guide` builds the page's table and its list of sources.
 """
 
 from ropebook.models.file import (

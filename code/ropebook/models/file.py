@@ -1,4 +1,5 @@
-"""The file of checkpoints: which values a row may have, and the rows as objects."""
+"""Read the file of checkpoints as objects, and check that every row has only allowed
+values."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ropebook import checks
 FILE = Path(__file__).with_name("checkpoints.json")
 
 UNKNOWN = "?"
-"""This marks a value that nobody could verify."""
+"""Marks a value that nobody could verify."""
 
 COLUMNS = {
     "layout": "pairs",
@@ -33,7 +34,7 @@ COLUMNS = {
 """The columns of the guide, with the names that readers see."""
 
 ENOUGH = 2 / 3
-"""A row counts if at least this share of its values has a source."""
+"""A row counts if at least this fraction of its values have a source."""
 
 LAYOUTS = (*checks.LAYOUTS, "none")
 KINDS = (
@@ -51,7 +52,8 @@ DAY = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 
 
 class Source(NamedTuple):
-    """Where values come from. ``dated`` says what happened on the date: it was published, committed or read."""
+    """The source of one or more values. ``dated`` says what happened on the date: the
+    source was published, committed or read."""
 
     title: str
     address: str
@@ -60,7 +62,7 @@ class Source(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A value, the key of its source, and a note if it needs one."""
+    """A value, the key of its source, and a note if one is needed."""
 
     value: object
     source: str
@@ -68,7 +70,8 @@ class Value(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What another source says about a column, and how the two fit together."""
+    """A value that another source gives for a column, and an explanation of how the two
+    fit together."""
 
     column: str
     value: object
@@ -89,31 +92,31 @@ class Checkpoint(NamedTuple):
     disagreements: tuple[Difference, ...] = ()
 
     def of(self, column: str) -> object:
-        """The value in a column without its source, or `UNKNOWN`."""
+        """Return the value in a column without its source, or `UNKNOWN`."""
         entry = self.values[column]
         return UNKNOWN if entry == UNKNOWN else entry.value
 
     @property
     def sourced(self) -> int:
-        """How many of the values have a source."""
+        """Count the values that have a source."""
         return sum(entry != UNKNOWN for entry in self.values.values())
 
     @property
     def counts(self) -> bool:
-        """Whether `ENOUGH` of the values have a source."""
+        """Return whether at least `ENOUGH` of the values have a source."""
         return self.sourced >= ENOUGH * len(COLUMNS)
 
     @property
     def share(self) -> float | str:
-        """How much of a head rotates, from 0 to 1, or `UNKNOWN`."""
+        """Return the fraction of a head that rotates, from 0 to 1, or `UNKNOWN`."""
         if UNKNOWN in (self.of("rotates"), self.of("head_dim")):
             return UNKNOWN
         return self.of("rotates") / self.of("head_dim")
 
     @property
     def origins(self) -> dict[str, list[str]]:
-        """The key of each source of the row, with the columns whose values come
-        from that source."""
+        """Map the key of each source in this row to the columns whose values come from
+        that source."""
         found: dict[str, list[str]] = {}
         for column, entry in self.values.items():
             if entry != UNKNOWN:
@@ -127,7 +130,7 @@ def _all() -> tuple[tuple[Checkpoint, ...], dict[str, Source]]:
 
 
 def checkpoints() -> tuple[Checkpoint, ...]:
-    """The guide's rows, in the order of the file.
+    """Return the guide's rows, in the order of the file.
 
     >>> llama = next(one for one in checkpoints() if one.name == "Llama-3.1-8B")
     >>> llama.of("base"), llama.of("layout"), llama.share
@@ -137,7 +140,7 @@ def checkpoints() -> tuple[Checkpoint, ...]:
 
 
 def sources() -> dict[str, Source]:
-    """Every source that the rows name, by its key.
+    """Return every source that the rows refer to, by its key.
 
     >>> sources()["deepseek-v2-report"].date
     '2024-05'
@@ -151,9 +154,9 @@ def read(
     """Check data in the file's format, and return its rows and sources.
 
     Raises:
-        ValueError: a row or a source can't be right. The message names the row, the
+        ValueError: a row or a source cannot be right. The message names the row, the
             column and the value.
-        KeyError: a part is missing.
+        KeyError: a required key is missing.
     """
     known = {key: _source(key, one) for key, one in data["sources"].items()}
     rows = tuple(_row(one, known) for one in data["checkpoints"])
@@ -168,7 +171,7 @@ def read(
 
 
 def _named(row: Checkpoint) -> set[str]:
-    """The keys of all sources that a row names."""
+    """Return the keys of all sources that a row refers to."""
     entries = [row.published, *row.values.values(), *row.disagreements]
     return {entry.source for entry in entries if entry != UNKNOWN}
 
@@ -280,7 +283,7 @@ def _scaling(name: str, value: object) -> None:
 
 
 def _arithmetic(row: Checkpoint) -> None:
-    """Check that a row's values agree with each other."""
+    """Check that a row's values are consistent with each other."""
     rotates, head = row.of("rotates"), row.of("head_dim")
     turns = row.of("layout") != "none"
     if rotates != UNKNOWN:

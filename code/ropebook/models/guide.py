@@ -1,5 +1,5 @@
-"""The guide as a page shows it: a table that a script makes sortable, and the
-sources of each row."""
+"""Show the guide on a page: a table that a script makes sortable, and the sources
+of each row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ropebook.models.file import (
 EXPLAINER = "explain.html"
 """The page that explains a configuration."""
 BANDS = {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
-"""Values that all of Llama 3's published configurations share. The guide has no
+"""Values that all published configurations of Llama 3 share. The guide has no
 column for them."""
 
 METHODS = {
@@ -34,7 +34,7 @@ METHODS = {
     "longrope": "LongRoPE",
 }
 DATED = {"published": "published", "commit": "as of", "read": "read"}
-# The columns that are visible at first. Readers can tick the others.
+# The columns that are visible at first. Readers can select more columns.
 FIRST = ("layout", "base", "rotates", "shipped", "scaling")
 
 
@@ -47,11 +47,10 @@ class Column(NamedTuple):
 
 
 def columns() -> list[Column]:
-    """All columns except the name, in their order."""
+    """Return all columns except for the name, in order."""
     found = [Column("published", "published", True)]
     found += [Column("maker", "maker", False), Column("kind", "for", False)]
-    # The column that says how much of a head rotates gives the head dimension as
-    # well.
+    # The column for the rotated part of a head also contains the head dimension.
     shown = [key for key in COLUMNS if key != "head_dim"]
     order = sorted(shown, key=lambda key: key not in FIRST)
     found += [Column(key, COLUMNS[key], key in FIRST) for key in order]
@@ -59,9 +58,10 @@ def columns() -> list[Column]:
 
 
 def explained(row: Checkpoint) -> str:
-    """The address that opens a row in the explainer, with its numbers written as a
-    configuration. It is "" if they don't make one: if nothing rotates, or for
-    LongRoPE, whose factors the guide doesn't list.
+    """Return a link that opens a row in the explainer, with its numbers written as
+    a configuration. The link is "" if the numbers do not make a configuration.
+    This is the case if nothing rotates, and for LongRoPE, whose factors the guide
+    does not list.
 
     >>> explained(checkpoints()[0])[:40]
     'explain.html#explain.config=%7B%22head_d'
@@ -82,14 +82,14 @@ def explained(row: Checkpoint) -> str:
 
 
 def _scaling(scaling: dict) -> dict:
-    """A row's scaling, with the keys that a configuration uses."""
+    """Return a row's scaling, with the keys that a configuration uses."""
     names = {"type": "rope_type", "original": "original_max_position_embeddings"}
     found = {names.get(key, key): value for key, value in scaling.items()}
     return found | (BANDS if scaling["type"] == "llama3" else {})
 
 
 def anchor(row: Checkpoint) -> str:
-    """The id of a row's entry among the sources.
+    """Return the id of a row's entry in the list of sources.
 
     >>> anchor(checkpoints()[1])
     'from-gpt-j-6b'
@@ -98,7 +98,7 @@ def anchor(row: Checkpoint) -> str:
 
 
 def text(column: str, value: object) -> str:
-    """A value as readers see it.
+    """Format a value for readers.
 
     >>> text("base", 500_000), text("sinks", True), text("window", 0)
     ('500,000', 'yes', 'none')
@@ -118,8 +118,8 @@ def text(column: str, value: object) -> str:
 
 
 def cell(row: Checkpoint, column: str) -> tuple[str, object]:
-    """What a row shows in a column, and the value that it is sorted by. None sorts
-    last."""
+    """Return what to display for a row in a column, and the value to sort it by.
+    None is sorted last."""
     if column == "maker":
         return row.maker, row.maker.lower()
     if column == "kind":
@@ -147,7 +147,8 @@ def cell(row: Checkpoint, column: str) -> tuple[str, object]:
 
 
 def marks(row: Checkpoint, column: str) -> str:
-    """ "†" where sources disagree, "*" where the value has a note."""
+    """Return "†" if sources disagree about the value, "*" if the value has a note,
+    or both."""
     entries = [row.values.get(column, UNKNOWN)]
     if column == "rotates":
         entries.append(row.values["head_dim"])
@@ -157,7 +158,8 @@ def marks(row: Checkpoint, column: str) -> str:
 
 
 class Guide:
-    """The table of checkpoints: HTML on the site, aligned text in a terminal.
+    """The table of checkpoints, as HTML on the site and as aligned text in a
+    terminal.
 
     >>> print(Guide(checkpoints()[1:2]))
     name      published  pairs        base    rotates    shipped length  scaling
@@ -183,8 +185,8 @@ class Guide:
         )
 
     def _repr_html_(self) -> str:
-        # On a phone rows become cards. In that layout, screen readers only
-        # recognise the table if it has roles.
+        # On a phone, each row becomes a card. In that layout, screen readers
+        # recognise the table only if it has roles.
         heads = '<th scope="col" role="columnheader">checkpoint</th>' + "".join(
             f'<th scope="col" role="columnheader"{_more(column)}>{escape(column.head)}</th>'
             for column in columns()
@@ -225,8 +227,8 @@ def _more(column: Column) -> str:
 
 
 class Origins:
-    """Where each value of each row comes from: a list that is folded at first and
-    read one row at a time."""
+    """The source of every value, as a list with one entry for each row. The list
+    is collapsed at first and is meant to be read one row at a time."""
 
     def __init__(self, rows: Sequence[Checkpoint] | None = None):
         self.rows = list(checkpoints() if rows is None else rows)

@@ -1,4 +1,4 @@
-"""What the checkpoints show together. All counts include only the rows that count
+"""Summarise the checkpoints. All counts include only the rows that count
 (`Checkpoint.counts`), and only their known values."""
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from ropebook.models.file import COLUMNS, UNKNOWN, Checkpoint, checkpoints
 
 
 def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
-    """The rows that count, chosen from ``rows`` (by default the guide's rows).
+    """Return those rows of ``rows`` that count. By default, ``rows`` are the
+    guide's rows.
 
     >>> all(row.counts for row in counted())
     True
@@ -25,7 +26,7 @@ def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
 def known(
     *columns: str, rows: Iterable[Checkpoint] | None = None
 ) -> list[Checkpoint]:
-    """The rows that count and whose values in these columns all have a source.
+    """Return the rows that count and in which all of these columns have a source.
 
     Raises:
         ValueError: a column is not in `COLUMNS`.
@@ -40,7 +41,7 @@ def known(
 
 
 def layouts(rows: Iterable[Checkpoint] | None = None) -> Counter:
-    """How many rows have each layout.
+    """Count the rows with each layout.
 
     >>> layouts()["half"] > layouts()["interleaved"]
     True
@@ -49,8 +50,8 @@ def layouts(rows: Iterable[Checkpoint] | None = None) -> Counter:
 
 
 class Group(NamedTuple):
-    """The bases of the checkpoints that ship for lengths above ``above`` and up to
-    ``upto`` tokens."""
+    """The bases of the checkpoints whose shipped length is above ``above`` and at
+    most ``upto`` tokens."""
 
     above: int
     upto: int
@@ -64,18 +65,19 @@ def bases(
     limits: Sequence[int] = (1, 4096, 32_768, 131_072, 16_777_216),
     rows: Iterable[Checkpoint] | None = None,
 ) -> list[Group]:
-    """How bases depend on lengths: the smallest, median and largest base for each
-    range between two limits.
+    """Return the smallest, median and largest base for each range of lengths
+    between two limits.
 
     Only models whose positions are a single number are included, because the rows
-    and columns of a picture are not lengths of text. Where layers differ, the base
-    is that of the layers that see the whole text.
+    and columns of a picture are not lengths of text. If the base differs between
+    layers, we use the base of the layers that see the whole text.
 
     Args:
-        limits: lengths in tokens, rising.
+        limits: lengths in tokens, in ascending order.
 
     Raises:
-        ValueError: there are fewer than two limits, or they do not rise.
+        ValueError: there are fewer than two limits, or they are not in ascending
+            order.
     """
     limits = checks.listed("limits", limits, "a list of lengths")
     if len(limits) < 2 or sorted(set(limits)) != limits:
@@ -99,7 +101,8 @@ def bases(
 def stretched(
     rows: Iterable[Checkpoint] | None = None,
 ) -> dict[str, list[Checkpoint]]:
-    """The rows that ship with each type of scaling (as in `Value`, or "none")."""
+    """Return the rows that ship with each type of scaling (as in `Value`, or
+    "none")."""
     found: dict[str, list[Checkpoint]] = {}
     for row in known("scaling", rows=rows):
         scaling = row.of("scaling")
@@ -109,7 +112,7 @@ def stretched(
 
 
 def differences(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
-    """The rows about which sources disagree."""
+    """Return the rows about which sources disagree."""
     return [
         row
         for row in (checkpoints() if rows is None else rows)

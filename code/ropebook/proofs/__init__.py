@@ -1,9 +1,11 @@
-"""The checks of the book's equations, one module per chapter, and the registry that the ledger of equations reads.
+"""The checks of the book's equations, one module per chapter, and the registry from which the ledger of equations is
+built.
 
-The check of an *identity* builds the two sides, and sympy decides whether they are equal. The check of a *definition*
-names the function that implements it, and compares that function with the formula, written out. The check of a
-*statement* measures it. Each check has a wrong twin: the same check with one mistake in it (a flipped sign, a sine for
-a cosine). The twin must fail, because a check that accepts its twin would accept anything.
+There are three kinds of check. For an *identity*, the check builds both sides, and sympy decides whether they are
+equal. For a *definition*, the check names the function that implements it, and compares that function with the formula
+written out. For a *statement*, the check measures whether it is true. Every check has a wrong twin: the same check with
+one mistake in it, such as a flipped sign, or a sine instead of a cosine. The twin must fail, because a check that
+accepts its twin would accept anything.
 
     @identity("eq-double-angle", "t", twin="a cosine for the sine")
     def double_angle(wrong=False):
@@ -37,12 +39,13 @@ from ropebook.show import Forms
 
 Pairs = list[tuple[sympy.Basic, sympy.Basic]]
 OUTCOMES = "application/vnd.ropebook.outcomes+json"
-"""The MIME type of the output that `verify` displays for the site: a list with the `outcome` of each equation."""
+"""The MIME type of the output that `verify` displays for the site, which is a list with the `outcome` of each
+equation."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One measured comparison: what is compared, the error, and the largest error that is allowed."""
+    """One measured comparison: its description, the error, and the largest error allowed."""
 
     what: str
     error: float
@@ -50,7 +53,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        return self.error <= self.allowed  # false for NaN
+        return self.error <= self.allowed  # False if the error is NaN
 
 
 @dataclass(frozen=True)
@@ -60,21 +63,21 @@ class Proof:
     label: str
     """The equation's label on the page, "eq-…"."""
     kind: str
-    """The kind of the check: "definition", "identity" or "statement"."""
+    """The kind of check: "definition", "identity" or "statement"."""
     function: Callable[..., Pairs | list[Claim]]
     """The check itself: function(wrong=False) -> [(left, right), …] or [Claim, …]."""
     symbols: tuple[str, ...]
-    """The free symbols of the identity, as LaTeX prints them."""
+    """For an identity, its free symbols as LaTeX prints them."""
     twin: str
-    """The mistake in the twin."""
+    """A description of the twin's mistake."""
     source: str
     """The file and line of the check, such as "ropebook/proofs/sinusoidal.py:40"."""
     implements: str = ""
-    """For a definition, the function that implements it, such as "ropebook.rope.inv_freq"."""
+    """For a definition, the name of the function that implements it, such as "ropebook.rope.inv_freq"."""
 
     @property
     def says(self) -> str:
-        """What is checked, in plain text: the first paragraph of the function's docstring."""
+        """A plain-text description of the check, which is the first paragraph of the function's docstring."""
         return " ".join((self.function.__doc__ or "").split("\n\n")[0].split())
 
 
@@ -84,12 +87,12 @@ _REGISTRY: dict[str, Proof] = {}
 def identity(
     label: str, *symbols: str, twin: str
 ) -> Callable[[Callable[..., Pairs]], Callable[..., Pairs]]:
-    """Register a function as the proof of the equation ``label``.
+    """Register the decorated function as the proof of the equation ``label``.
 
-    With ``wrong=False`` the function returns the pairs (left, right) of sympy expressions, scalars or matrices, that
-    must be equal. With ``wrong=True`` it returns those of its twin, which must differ. ``symbols`` names the free
-    symbols as LaTeX prints them, so that `pairs` notices if a proof uses other letters than the page. ``twin`` says
-    what is wrong with the twin. Raises ``ValueError`` for a malformed label or one that is already taken.
+    With ``wrong=False``, the function returns pairs (left, right) of sympy expressions, scalars or matrices, that must
+    be equal. With ``wrong=True``, it returns the pairs of its twin, which must differ. ``symbols`` lists the free
+    symbols as LaTeX prints them, so that `pairs` can detect a proof whose letters differ from those on the page.
+    ``twin`` describes the twin's mistake. Raises ``ValueError`` for a malformed label or a label that is already taken.
     """
     return _register(label, "identity", twin, symbols=symbols)
 
@@ -99,8 +102,8 @@ def definition(
 ) -> Callable[[Callable], Callable]:
     """Register the check of a definition: function(wrong=False) -> list[Claim].
 
-    ``implements`` is the full name of the function or class that computes it. Raises ``ValueError`` if that doesn't
-    exist, the label is bad, or the twin is empty.
+    ``implements`` is the full name of the function or class that implements the definition. Raises ``ValueError`` if it
+    does not exist, the label is malformed or already taken, or ``twin`` is empty.
     """
     module, _, name = implements.rpartition(".")
     try:
@@ -117,8 +120,7 @@ def definition(
 
 
 def statement(label: str, *, twin: str) -> Callable[[Callable], Callable]:
-    """Register the check of a statement: function(wrong=False) -> list[Claim]. Raises ``ValueError`` as `identity`
-    does."""
+    """Register the check of a statement: function(wrong=False) -> list[Claim]. Raises the same errors as `identity`."""
     return _register(label, "statement", twin)
 
 
@@ -152,15 +154,15 @@ def _register(
 
 
 def registry() -> MappingProxyType[str, Proof]:
-    """All proofs by label, from every module in this package, as a read-only mapping."""
+    """Return all proofs by label, from every module in this package, as a read-only mapping."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return MappingProxyType(_REGISTRY)
 
 
 def find(label: str) -> Proof:
-    """Finds the proof of an equation. The label names the chapter, and only that chapter's module is imported, so that
-    a page depends only on the proofs that it shows. Raises ``KeyError`` for a label that nothing checks."""
+    """Find the proof of an equation. The label starts with the name of a chapter, and only that chapter's module is
+    imported, so a page depends only on the proofs that it shows. Raises ``KeyError`` if no check has this label."""
     for module in pkgutil.iter_modules(__path__):
         if f"{label}-".startswith(f"eq-{module.name.replace('_', '-')}-"):
             importlib.import_module(f"{__name__}.{module.name}")
@@ -168,10 +170,10 @@ def find(label: str) -> Proof:
 
 
 def pairs(proof: Proof, wrong: bool = False) -> Pairs:
-    """Returns the two sides of each equality of an identity, or of its wrong twin, after checking their form.
+    """Return the two sides of each equality of an identity, or of its wrong twin, after checking their form.
 
-    Raises ``ValueError`` if there are no equalities, so that nothing would be proved, or if the identity's free symbols
-    are not those that were declared. Raises ``TypeError`` if a side is not a sympy expression or matrix.
+    Raises ``ValueError`` if there are no equalities, in which case nothing would be proved, or if the free symbols
+    differ from the declared ones. Raises ``TypeError`` if a side is not a sympy expression or matrix.
     """
     found = list(proof.function(wrong=wrong))
     if not found:
@@ -198,8 +200,8 @@ def pairs(proof: Proof, wrong: bool = False) -> Pairs:
 
 
 def claims(proof: Proof, wrong: bool = False) -> list[Claim]:
-    """Returns what the check of a definition or statement, or its wrong twin, measured. ``ValueError`` if it measured
-    nothing."""
+    """Return the measurements of a definition's or statement's check, or of its wrong twin. Raises ``ValueError`` if
+    the check measured nothing."""
     found = list(proof.function(wrong=wrong))
     if not found:
         raise ValueError(
@@ -209,22 +211,23 @@ def claims(proof: Proof, wrong: bool = False) -> list[Claim]:
 
 
 def holds(proof: Proof) -> bool:
-    """Whether the check holds. An identity holds if sympy simplifies every left − right to zero; numbers are used only
-    to refute it. Other checks hold if every claim is within its allowed error."""
+    """Return whether the check holds. An identity holds if sympy simplifies every left − right to zero; numerical
+    values are used only to refute it. Any other check holds if the error of every claim is within the allowed limit."""
     return all(one.holds for one in _evidence(proof))
 
 
 def refused(proof: Proof) -> bool:
-    """Whether the wrong twin fails completely: its mistake must break every equality and every claim."""
+    """Return whether the wrong twin fails completely, which means that its mistake breaks every equality and every
+    claim."""
     return not any(one.holds for one in _evidence(proof, wrong=True))
 
 
 def verify(*labels: str) -> None:
-    """Check each equation and its wrong twin, and show how they were checked. A page shows this behind the equation's
-    seal.
+    """Check each equation and its wrong twin, and show how they were checked. On a page, this appears behind the
+    equation's seal.
 
-    Raises ``AssertionError``, naming the equation, if the equation does not hold or its twin is accepted, and
-    ``KeyError`` for a label that nothing checks.
+    Raises ``AssertionError``, naming the equation, if the equation does not hold or its twin is accepted. Raises
+    ``KeyError`` if no check has one of the labels.
     """
     outcomes = [outcome(find(label)) for label in labels]
     text = "\n".join(
@@ -236,7 +239,7 @@ def verify(*labels: str) -> None:
 
 
 def outcome(proof: Proof) -> dict[str, str | list[str]]:
-    """The outcome of the check and of its wrong twin, in words. Raises ``AssertionError`` as `verify` does."""
+    """Describe in words the outcome of the check and of its wrong twin. Raises ``AssertionError`` as `verify` does."""
     right, wrong = _evidence(proof), _evidence(proof, wrong=True)
     if not all(one.holds for one in right):
         raise AssertionError(f"{proof.label} does not hold")
@@ -254,7 +257,7 @@ def outcome(proof: Proof) -> dict[str, str | list[str]]:
 
 
 class _Evidence(NamedTuple):
-    """One equality or one claim: its outcome, and whether it holds."""
+    """The outcome of one equality or claim, and whether it holds."""
 
     words: str
     holds: bool
@@ -275,7 +278,7 @@ def _evidence(proof: Proof, wrong: bool = False) -> list[_Evidence]:
 
 
 def _counted(words: Iterable[str]) -> list[str]:
-    """Lists each sentence once, with the number of times that it occurs."""
+    """List each sentence once, with the number of times it occurs."""
     counts = Counter(words)
     return [f"{one}, {n} times" if n > 1 else one for one, n in counts.items()]
 
@@ -294,14 +297,14 @@ def _vanishes(left: sympy.Basic, right: sympy.Basic) -> bool:
 
 
 def _is_zero(expression: sympy.Expr) -> bool:
-    # In most true equalities everything cancels once functions of sums are expanded, and numbers refute most false
-    # ones. Either takes a fiftieth of the time that simplifying takes.
+    # In most true equalities everything cancels once functions of sums are expanded, and most false ones are refuted by
+    # numbers. Either method takes a fiftieth of the time that simplifying takes.
     if sympy.expand(expression, trig=True) == 0:
         return True
     return not _counterexample(expression) and sympy.simplify(expression) == 0
 
 
-# Expressions that have no value even if all their free symbols have one, or that take long to evaluate.
+# Expressions that take long to evaluate, or that have no value even if all their free symbols have one.
 _NOT_FOR_NUMBERS = (
     AppliedUndef,
     sympy.Indexed,
@@ -312,8 +315,8 @@ _NOT_FOR_NUMBERS = (
 
 
 def _counterexample(expression: sympy.Expr) -> bool:
-    """Whether the expression is certainly nonzero at one point, at which integer symbols are different primes and the
-    others sevenths of primes. A result of False proves nothing."""
+    """Return whether the expression is certainly nonzero at one chosen point. There, integer symbols are different
+    primes, and all other symbols are sevenths of primes. A result of False proves nothing."""
     if expression.has(*_NOT_FOR_NUMBERS):
         return False
     place = {}
@@ -327,13 +330,13 @@ def _counterexample(expression: sympy.Expr) -> bool:
             for name, fact in symbol.assumptions0.items()
         ):
             return False
-    # sympy uses as many digits as it needs to get these 30 right.
+    # sympy computes with as many digits as it needs to get these 30 right.
     value = expression.subs(place).evalf(30)
     return bool(value.is_finite and abs(value) > 1e-9)
 
 
 def _free_symbols(side: sympy.Basic) -> set[str]:
-    # We count only the base of an indexed symbol: θ_0, θ_1, … are all θ.
+    # For an indexed symbol we count only the base: θ_0, θ_1, … are all θ.
     return {
         sympy.latex(symbol)
         for symbol in side.free_symbols

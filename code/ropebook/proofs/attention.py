@@ -1,4 +1,4 @@
-"""The checks of chapter *Attention*. Definitions are compared with the formulas on the page, written out in loops."""
+"""The checks of the *Attention* chapter. Definitions are compared with the page's formulas, written out as loops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ropebook.proofs.measuring import off, random
 
 # --- Identities ------------------------------------------------------------------------------------------------------
 
-# Three keys are enough for every kind of index pair to occur.
+# With three keys, every kind of index pair occurs.
 DOTS = [sympy.Symbol(rf"q \cdot k_{{{key}}}", real=True) for key in (1, 2, 3)]
 P = sympy.symbols("p_1:4", real=True)
 c = sympy.Symbol("c", positive=True)
@@ -50,7 +50,7 @@ def jacobian(wrong: bool = False) -> Pairs:
     twin="the middle term once, not twice",
 )
 def jacobian_norm(wrong: bool = False) -> Pairs:
-    """c²‖J‖² = Σp² − 2Σp³ + (Σp²)². This holds for any numbers p, not only for weights."""
+    """c²‖J‖² = Σp² − 2Σp³ + (Σp²)². This holds for any numbers p, even if they are not weights."""
     entries = [
         P[i] * (sympy.KroneckerDelta(i, j) - P[j]) / c
         for i in range(3)
@@ -85,7 +85,7 @@ def permuted_scores(wrong: bool = False) -> Pairs:
 def _weights_by_hand(
     q: torch.Tensor, k: torch.Tensor, root: float, over_queries: bool = False
 ) -> torch.Tensor:
-    """Divides e^S by its sum, entry by entry. The wrong twin sums over the queries instead of the keys."""
+    """Divide e^S by its sum, entry by entry. The wrong twin sums over the queries instead of the keys."""
     exps = [[math.exp(float(qm @ kn) / root) for kn in k] for qm in q]
     rows, columns = (
         [sum(row) for row in exps],
@@ -136,7 +136,7 @@ def weights(wrong: bool = False) -> list[Claim]:
     twin="d in place of its square root",
 )
 def whole(wrong: bool = False) -> list[Claim]:
-    """softmax(QKᵀ/√d + M) V."""
+    """The output is softmax(QKᵀ/√d + M) V."""
     q, k, v = (random(5, 8, seed=seed) for seed in range(3))
     by_hand = _weights_by_hand(q, k, 8 if wrong else math.sqrt(8))
     mask = torch.zeros(5, 5, dtype=torch.float64)
@@ -179,7 +179,7 @@ def causal(wrong: bool = False) -> list[Claim]:
 def _heads_by_hand(
     layer: attention.MultiHeadAttention, x: torch.Tensor, group: int
 ) -> torch.Tensor:
-    """The outputs O_h side by side, where head h uses key and value head ⌊h / group⌋."""
+    """Compute the outputs O_h side by side, where head h uses key and value head ⌊h / group⌋."""
     d, outputs = layer.head_dim, []
     q, k, v = layer.q_proj(x), layer.k_proj(x), layer.v_proj(x)
     for head in range(layer.n_heads):
@@ -229,7 +229,7 @@ def one_head(wrong: bool = False) -> list[Claim]:
     twin="W_O applied from the other side, as its transpose",
 )
 def multi_head(wrong: bool = False) -> list[Claim]:
-    """[O_0 O_1 …] W_O."""
+    """The output is [O_0 O_1 …] W_O."""
     layer, x = _layer(), random(5, 24)
     joined = _heads_by_hand(layer, x, group=3)
     # nn.Linear stores W_O transposed.
@@ -258,7 +258,7 @@ COST = {
     twin="only multiplications counted, not the additions",
 )
 def flops(wrong: bool = False) -> list[Claim]:
-    """4 H_q T² d operations. We count them by running through the loops of the two products."""
+    """The two products take 4 H_q T² d operations. We count them by running the loops of both products."""
     t, d = COST["seq_len"], COST["head_dim"]
     per_step = 1 if wrong else 2
     counted = sum(
@@ -278,7 +278,7 @@ def flops(wrong: bool = False) -> list[Claim]:
     twin="key heads for query heads",
 )
 def score_bytes(wrong: bool = False) -> list[Claim]:
-    """H_q T² β, the number of bytes in the tensor of scores itself."""
+    """The scores take H_q T² β bytes, the size of their tensor."""
     t, heads = COST["seq_len"], COST["n_kv_heads"] if wrong else COST["n_heads"]
     scores = torch.empty(heads, t, t, dtype=torch.float32)
     return [
@@ -296,7 +296,7 @@ def score_bytes(wrong: bool = False) -> list[Claim]:
     twin="keys without the values",
 )
 def kv_cache(wrong: bool = False) -> list[Claim]:
-    """2 H_kv T d β, the number of bytes in the tensors of keys and values themselves."""
+    """The keys and values take 2 H_kv T d β bytes, the size of their tensors."""
     shape = (COST["n_kv_heads"], COST["seq_len"], COST["head_dim"])
     kept = [
         torch.empty(shape, dtype=torch.float32) for _ in range(1 if wrong else 2)
@@ -318,7 +318,7 @@ def kv_cache(wrong: bool = False) -> list[Claim]:
 def score_variance(wrong: bool = False) -> list[Claim]:
     """Var(q·k) = d and Var(q·k/√d) = 1 for independent standard normal entries.
 
-    The variance of N products has a relative standard deviation of √((2 + 6/d)/N). That is about a hundredth here, so
+    The variance of N products has a relative standard deviation of √((2 + 6/d)/N). Here that is about a hundredth, so
     six hundredths are more than five standard deviations.
     """
     measured = {
@@ -337,8 +337,8 @@ def score_variance(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-attention-gap", twin="√d, whatever the number of keys")
 def gap(wrong: bool = False) -> list[Claim]:
-    """The two largest of n scores are √d/√(2 ln n) apart on average. This is right to within a fifth, from 16 to 4096
-    keys."""
+    """On average, the two largest of n scores differ by √d/√(2 ln n). This is accurate to within a fifth from 16 to
+    4096 keys."""
     found = []
     for n in (16, 256, 4096):
         for d in (64, 512):
@@ -372,7 +372,7 @@ def equivariance(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-attention-causal-sum", twin="n < m for n ≤ m in both sums")
 def causal_sum(wrong: bool = False) -> list[Claim]:
-    """o_m is the quotient of two sums over n ≤ m."""
+    """o_m is the ratio of two sums over n ≤ m."""
     q, k, v = (random(6, 8, seed=seed) for seed in range(3))
     measured = attention.scaled_dot_product_attention(q, k, v, is_causal=True)
     claims = []

@@ -1,6 +1,6 @@
-"""The checks of chapter *Beyond the line*, and of its pages.
+"""The checks of the *Beyond the line* chapter and its pages.
 
-The identities hold for every place and frequency. Definitions are compared with the formulas on the page, written out.
+The identities hold for every position and frequency. Definitions are compared with the page's formulas, written out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _block(*place: sympy.Expr) -> sympy.Matrix:
     twin="the first matrix is not transposed",
 )
 def four(wrong: bool = False) -> Pairs:
-    """R_{m_1,m_2}ᵀ R_{n_1,n_2} = R_{n_1−m_1,n_2−m_2} for the block of four."""
+    """For the block of size four, R_{m_1,m_2}ᵀ R_{n_1,n_2} = R_{n_1−m_1,n_2−m_2}."""
     first = _block(m_1, m_2)
     product = (first if wrong else first.T) * _block(n_1, n_2)
     return [(product, _block(n_1 - m_1, n_2 - m_2))]
@@ -63,7 +63,7 @@ def four(wrong: bool = False) -> Pairs:
     twin="two axes are exchanged in the result",
 )
 def six(wrong: bool = False) -> Pairs:
-    """The same equation in three dimensions, for the block of six."""
+    """The equation for two coordinates also holds for three, with the block of size six."""
     product = _block(m_1, m_2, m_3).T * _block(n_1, n_2, n_3)
     apart = [n_1 - m_1, n_2 - m_2, n_3 - m_3]
     if wrong:
@@ -77,7 +77,7 @@ def six(wrong: bool = False) -> Pairs:
     twin="the numbers of the wave are exchanged",
 )
 def wave(wrong: bool = False) -> list[Claim]:
-    """The angle of pair i at a place m is w_i · m."""
+    """The angle of pair i at a position m is w_i · m."""
     waves, place = random(2, 3), torch.tensor([5.0, -2.0]).double()
     found = beyond.angles(place, waves)
     claims = []
@@ -135,7 +135,7 @@ def mrope(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-equal", twin="the column is one further")
 def equal(wrong: bool = False) -> list[Claim]:
-    """⇒: at a place whose coordinates are equal, (9, 9, 9), every pair rotates as in plain RoPE."""
+    """⇒: at a position whose three coordinates are equal, (9, 9, 9), every pair rotates as in plain RoPE."""
     claims = []
     for interleaved in (False, True):
         waves = beyond.mrope([4, 2, 2], interleaved=interleaved)
@@ -193,7 +193,7 @@ def back(wrong: bool = False) -> list[Claim]:
     twin="what a row is divided by is turned as well",
 )
 def linear(wrong: bool = False) -> list[Claim]:
-    """The numerator has rotated features and the denominator unrotated ones; both are sums over n ≤ m."""
+    """The numerator uses rotated features and the denominator unrotated ones. Both are sums over n ≤ m."""
     q, k, v = random(3, 5, 4)
     found = beyond.linear_attention(q, k, v, torch.arange(5))
     phi_q, phi_k = beyond.feature(q), beyond.feature(k)
@@ -214,7 +214,7 @@ def linear(wrong: bool = False) -> list[Claim]:
     twin="the state turns the other way",
 )
 def state(wrong: bool = False) -> list[Claim]:
-    """In a state that rotates by one step at each token, the values are rotated by n − m."""
+    """If a state rotates by one step at each token, the values are rotated by n − m."""
     q, k, v = random(3, 5, 4)
     found = beyond.turning_state(q, k, v, rotation_matrix(1, 4))
     claims = []
@@ -236,7 +236,7 @@ def state(wrong: bool = False) -> list[Claim]:
     twin="the rotation is left out",
 )
 def between(wrong: bool = False) -> list[Claim]:
-    """A score between a token x and a latent c is xᵀ W_Qᵀ R_{n−m} W_UK c."""
+    """The score between a token x and a latent c is xᵀ W_Qᵀ R_{n−m} W_UK c."""
     w_q, w_uk = random(4, 6), random(4, 3, seed=1)
     x, c = random(6, seed=2), random(3, seed=3)
     claims = []
@@ -255,8 +255,8 @@ def between(wrong: bool = False) -> list[Claim]:
     twin="the part that turns is left out",
 )
 def latent(wrong: bool = False) -> list[Claim]:
-    """A score is the dot product of the query's unrotated part with W_UK times the latent, plus the dot product of its
-    rotated part with the shared rotated key."""
+    """A score is the sum of two dot products: that of the query's unrotated part with W_UK times the latent, and that
+    of its rotated part with the shared rotated key."""
     torch.manual_seed(0)
     layer = beyond.LatentAttention(
         8, 1, rank=3, dim=4, rotary_dim=2, v_dim=5

@@ -1,10 +1,10 @@
-"""The checks of chapter *RoPE in the complex plane*.
+"""The checks of the *RoPE in the complex plane* chapter.
 
-The identities hold for every frequency and every pair, because they contain no numbers. A score is a sum over pairs,
-so an identity for one pair, (x, y) of the query with (u, v) of the key, holds for each of its terms, and for every d.
+The identities contain no numbers, so they hold for every frequency and every pair. A score is a sum over pairs. So an
+identity for one pair, (x, y) of the query with (u, v) of the key, holds for each term of the sum, and for every d.
 sympy takes the real and imaginary parts.
 
-The definitions are compared with the formulas on the page, written out in plain Python. The statements are measured.
+The definitions are compared with the page's formulas, written out in plain Python. The statements are measured.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ I = sympy.I  # noqa: E741 (the imaginary unit, as sympy calls it)
 
 
 def turn(angle: sympy.Expr) -> sympy.Expr:
-    """e^{i·angle}."""
+    """Return e^{i·angle}."""
     return sympy.exp(I * angle)
 
 
 def turned(pair: tuple[sympy.Expr, sympy.Expr], angle: sympy.Expr) -> sympy.Matrix:
-    """A pair of entries after rotating it with the rotation matrix, without complex numbers."""
+    """Rotate a pair of entries with the rotation matrix, without using complex numbers."""
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.Matrix([[cos, -sin], [sin, cos]]) * sympy.Matrix(pair)
 
 
 def number(pair: tuple[sympy.Expr, sympy.Expr]) -> sympy.Expr:
-    """The complex number of a pair."""
+    """Return the complex number for a pair."""
     return pair[0] + I * pair[1]
 
 
 def real(z: sympy.Expr) -> sympy.Expr:
-    """The real part."""
+    """Return the real part of z."""
     return z.as_real_imag()[0]
 
 
 def amplitudes(
     one: tuple[sympy.Expr, sympy.Expr], other: tuple[sympy.Expr, sympy.Expr]
 ) -> tuple[sympy.Expr, sympy.Expr]:
-    """The amplitudes a and b for a pair of q and a pair of k."""
+    """Return the amplitudes a and b for a pair of q and a pair of k."""
     return (
         one[0] * other[0] + one[1] * other[1],
         one[0] * other[1] - one[1] * other[0],
@@ -101,9 +101,9 @@ def dot(wrong: bool = False) -> Pairs:
     "eq-complex-plane-turn", "m", "x", "y", r"\theta", twin="turned the other way"
 )
 def turning(wrong: bool = False) -> Pairs:
-    """The number of R_m(x, y) is (x + iy)·e^{imθ}."""
+    """The complex number for R_m(x, y) is (x + iy)·e^{imθ}."""
     angle = -m * theta if wrong else m * theta
-    # We compare the real and the imaginary part of both sides, written with cosines and sines.
+    # We compare the real and imaginary parts of both sides, written with cosines and sines.
     left = number(turned((x, y), m * theta))
     right = number((x, y)) * turn(angle)
     return list(zip(left.as_real_imag(), right.as_real_imag(), strict=True))
@@ -263,8 +263,8 @@ def odd(wrong: bool = False) -> Pairs:
     "eq-complex-plane-symmetric", twin="base 1: one frequency; and ones for b = 0"
 )
 def symmetric(wrong: bool = False) -> list[Claim]:
-    """⇒: for every b of length 1, S has an odd part. ⇐: with b = 0, S is even. Over all b of length 1, the smallest
-    norm of the odd part Σ_i b_i sin Δθ_i at Δ = 1 … reach is the smallest singular value of the table of these sines,
+    """⇒: for every b of length 1, S has an odd part. ⇐: with b = 0, S is even. The odd part is Σ_i b_i sin Δθ_i at Δ
+    = 1 … reach. Over all b of length 1, its smallest norm is the smallest singular value of the table of these sines,
     and we check that it is not 0.
     """
     claims = []
@@ -325,7 +325,7 @@ def peak(wrong: bool = False) -> Pairs:
 
 @statement("eq-complex-plane-highest", twin="the key turned the other way")
 def highest(wrong: bool = False) -> list[Claim]:
-    """With k = R_p q and p = 777, S(p) = |q|², and S is less at every other distance up to 5000."""
+    """With k = R_p q and p = 777, S(p) = |q|², and S is smaller at every other distance up to 5000."""
     q, place = random(64), 777
     k = complex_plane.key_for(q, -place if wrong else place)
     distances = torch.arange(-5000, 5001)

@@ -1,8 +1,8 @@
-"""The checks of chapter *Long-range decay and the base*, and of its pages.
+"""The checks of the *Long-range decay and the base* chapter and its pages.
 
-Summation by parts is proved by induction, and so for every number of pairs. The moments of random queries and keys are
-taken term by term from the expanded square. The definitions are compared with the formulas on the page, written out in
-plain Python. The statements are measured.
+Summation by parts is proved by induction, which covers any number of pairs. The moments of random queries and keys are
+computed by expanding the square and taking the expectation of each term. The definitions are compared with the page's
+formulas, written out in plain Python. The statements are measured.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ sigma = sympy.Symbol("sigma", positive=True)
 
 
 def _pair_score(q: tuple, k: tuple) -> sympy.Expr:
-    """Re q_i conj(k_i) e^{iΔθ_i} for one pair of real entries."""
+    """Return Re q_i conj(k_i) e^{iΔθ_i} for one pair of real entries."""
     a, b = q[0] * k[0] + q[1] * k[1], q[0] * k[1] - q[1] * k[0]
     return a * sympy.cos(delta * theta_i) + b * sympy.sin(delta * theta_i)
 
@@ -34,8 +34,8 @@ def _pair_score(q: tuple, k: tuple) -> sympy.Expr:
 def _expected(
     expression: sympy.Expr, entries: tuple, mean: sympy.Expr, std: sympy.Expr
 ) -> sympy.Expr:
-    """The expectation of a polynomial. Its degree in each of the entries is at most 2, and the entries are independent,
-    with this mean and standard deviation."""
+    """Compute the expectation of a polynomial of degree at most 2 in each entry. The entries are independent and all
+    have this mean and standard deviation."""
     moments = {0: 1, 1: mean, 2: mean**2 + std**2}
     polynomial = sympy.Poly(sympy.expand(expression), *entries)
     return sum(
@@ -78,10 +78,10 @@ def partial_sum(wrong: bool = False) -> list[Claim]:
 
 @identity("eq-decay-abel", "N", "h", "S", twin="a plus before the sum")
 def abel(wrong: bool = False) -> Pairs:
-    """Σ_{i<N} h_i (S_{i+1} − S_i) = h_N S_N − Σ_{i<N} S_{i+1}(h_{i+1} − h_i), where S_0 = 0. This is the induction's
+    """Σ_{i<N} h_i (S_{i+1} − S_i) = h_N S_N − Σ_{i<N} S_{i+1}(h_{i+1} − h_i), where S_0 = 0. We check the induction
     step from N to N + 1.
 
-    For N = 0 both sides are 0. With h_{d/2} = 0 and N = d/2 the boundary term vanishes.
+    For N = 0, both sides are 0. With h_{d/2} = 0 and N = d/2, the boundary term vanishes.
     """
     h, S = sympy.IndexedBase("h"), sympy.IndexedBase("S")
     sign = 1 if wrong else -1
@@ -95,9 +95,10 @@ def abel(wrong: bool = False) -> Pairs:
 @statement("eq-decay-bound", twin="h_{d/2} is not set to 0: its step is left out")
 def bound(wrong: bool = False) -> list[Claim]:
     """|score| ≤ Σ |S_{i+1}||h_{i+1} − h_i| ≤ max |h_{i+1} − h_i| Σ |S_{i+1}|. We check that no score exceeds either
-    bound. A bound that is too large would pass that, so we also write out both bounds at one distance.
+    bound. A bound that is too large would pass this check, so we also compare both bounds with the formula, written
+    out, at one distance.
     """
-    # k = q is nearly constant, so all steps of h except the last are small.
+    # k = q is nearly constant, so all steps of h are small except for the last one.
     generator = torch.Generator().manual_seed(0)
     q = torch.ones(64, dtype=torch.float64)
     q += 0.01 * torch.randn(64, generator=generator)
@@ -128,7 +129,7 @@ def bound(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-decay-floor", twin="a floor of 1")
 def floor(wrong: bool = False) -> list[Claim]:
-    """The mean of |S_j| never falls below (1 + ⌊(d/2 − 1)/2⌋)/(d/2) ≥ 1/2. We check the smallest value at 20000
+    """The mean of |S_j| never falls below (1 + ⌊(d/2 − 1)/2⌋)/(d/2) ≥ 1/2. We check its smallest value over 20000
     distances."""
     claims = []
     for dim in (4, 6, 8):
@@ -148,7 +149,7 @@ def floor(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-decay-walk", twin="√(πj/2) for √(πj)/2")
 def walk(wrong: bool = False) -> list[Claim]:
-    """At large distances the mean of |S_j| is the same as for random walks, (2/d) Σ_j √(πj)/2."""
+    """At large distances, the mean of |S_j| is the same as for random walks, (2/d) Σ_j √(πj)/2."""
     far = decay.windows(
         lambda distances: decay.mean_partial_sum(distances, 128),
         [10**7, 10**7 + 20_000],
@@ -168,7 +169,7 @@ def walk(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-decay-crossing", twin="|S_1| is left out of the mean")
 def crossing(wrong: bool = False) -> list[Claim]:
-    """⇔ for q = k = (1, …, 1), at every Δ up to the first at which the mean of |S_j| is below 1."""
+    """⇔ for q = k = (1, …, 1), at every Δ up to the first one at which the mean of |S_j| is below 1."""
     claims = []
     for dim, until in ((8, 20), (16, 400), (32, 2000), (64, 22_000)):
         theta = [10_000 ** (-2 * pair / dim) for pair in range(dim // 2)]
@@ -191,8 +192,8 @@ def crossing(wrong: bool = False) -> list[Claim]:
 
 @identity("eq-decay-random", r"\Delta", r"\theta_{i}", twin="entries of mean 1")
 def random_scores(wrong: bool = False) -> Pairs:
-    """If the entries of q and k are random with mean 0 and variance 1, then at every Δ a pair's share of the score has
-    mean 0 and variance 2, and the whole score has mean 0 and variance d."""
+    """If the entries of q and k are random with mean 0 and variance 1, then at every Δ each pair's share of the score
+    has mean 0 and variance 2, and the whole score has mean 0 and variance d."""
     entries = sympy.symbols("q_1 q_2 k_1 k_2", real=True)
     share = _pair_score(entries[:2], entries[2:])
     entry_mean = sympy.Integer(1 if wrong else 0)
@@ -205,11 +206,11 @@ def random_scores(wrong: bool = False) -> Pairs:
     "eq-decay-similar", r"\Delta", r"\theta_{i}", r"\sigma", twin="σ² for 2σ²"
 )
 def similar(wrong: bool = False) -> Pairs:
-    """The expectation of a pair's share with k = q + ε, where E ε = 0, exceeds the one with an independent k by
-    2σ² cos Δθ_i (Men et al., theorem 1)."""
+    """Let k = q + ε with E ε = 0. Then the expectation of a pair's share exceeds its expectation for an independent k
+    by 2σ² cos Δθ_i (Men et al., theorem 1)."""
     entries = sympy.symbols("q_1 q_2 k_1 k_2", real=True)
     q, k = entries[:2], entries[2:]
-    # ε is independent of q, so its share has mean 0 and we can leave it out.
+    # ε is independent of q, so the share that comes from ε has mean 0 and we can leave it out.
     alike = _expected(_pair_score(q, q), q, mu, sigma)
     other = _expected(_pair_score(q, k), entries, mu, sigma)
     return [
@@ -255,7 +256,7 @@ def criterion(wrong: bool = False) -> list[Claim]:
     twin="half a turn for a whole one",
 )
 def turned(wrong: bool = False) -> list[Claim]:
-    """We count the pairs with (L − 1)θ_i ≥ 2π."""
+    """We count the pairs for which (L − 1)θ_i ≥ 2π."""
     turn = math.pi if wrong else 2 * math.pi
     claims = []
     for model in decay.MODELS:

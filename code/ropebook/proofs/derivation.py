@@ -1,10 +1,10 @@
-"""The checks of chapter *Rotary position embedding*.
+"""The checks of the *Rotary position embedding* chapter.
 
 R_m is block-diagonal, and products, transposes and powers of such matrices can be taken block by block. So an identity
-for one block with a symbolic θ_i is an identity for the whole matrix, for every d. Only the score adds up the blocks,
-and in that sum d is symbolic too.
+for one block with a symbolic θ_i is an identity for the whole matrix, for every d. Only the score adds up the blocks;
+in that sum, d is symbolic too.
 
-The definitions are compared with the formulas on the page, written out in plain Python. The statements are measured.
+The definitions are compared with the page's formulas, written out in plain Python. The statements are measured.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ UNIT = sympy.ImmutableMatrix(sympy.eye(2))
 def block(
     position: sympy.Expr, sign: int = -1, turn: sympy.Expr = theta_i
 ) -> sympy.ImmutableMatrix:
-    """Block i of R at a position. ``sign`` is the sign of the upper sine; anything but −1 is wrong."""
+    """Return block i of R at a position. ``sign`` is the sign of the upper sine; anything but −1 is wrong."""
     cos, sin = sympy.cos(position * turn), sympy.sin(position * turn)
     return sympy.ImmutableMatrix([[cos, sign * sin], [sin, cos]])
 
 
 def mirror(angle: sympy.Expr, sign: int = -1) -> sympy.ImmutableMatrix:
-    """The reflection F. ``sign`` is the sign of the lower cosine; anything but −1 is wrong."""
+    """Return the reflection F. ``sign`` is the sign of the lower cosine; anything but −1 is wrong."""
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.ImmutableMatrix([[cos, sin], [sin, sign * cos]])
 
@@ -106,10 +106,11 @@ def phase(wrong: bool = False) -> Pairs:
     twin="plus a f(q)",
 )
 def isometry(wrong: bool = False) -> Pairs:
-    """If ⟨f(u), f(v)⟩ = ⟨u, v⟩ for all vectors, |f(aq + bk) − a f(q) − b f(k)|² is 0. We multiply it out to check."""
+    """If ⟨f(u), f(v)⟩ = ⟨u, v⟩ for all vectors, then |f(aq + bk) − a f(q) − b f(k)|² is 0. We multiply it out to
+    check."""
     qq, qk, kk = (sympy.Symbol(name, real=True) for name in PRODUCTS)
     gram = sympy.Matrix([[qq, qk], [qk, kk]])
-    # Each term has the coefficients of q and k in its vector, and the factor before f.
+    # For each term: its vector's coefficients of q and k, and the factor in front of f.
     terms = [
         (sympy.Matrix([a, b]), 1),
         (sympy.Matrix([1, 0]), a if wrong else -a),
@@ -156,7 +157,7 @@ def relative(wrong: bool = False) -> Pairs:
     twin="the transpose forgotten",
 )
 def forward(wrong: bool = False) -> Pairs:
-    """⟨R_m q, R_n k⟩ equals each of the three lines after it. We check them for one pair of q and k."""
+    """⟨R_m q, R_n k⟩ equals each of the three lines that follow it. We check them for one pair of q and k."""
     q, k = (sympy.Matrix(entries) for entries in (QUERY, KEY))
     R_m, R_n = block(m), block(n)
     middle = (
@@ -220,7 +221,7 @@ def direction(wrong: bool = False) -> Pairs:
     "eq-derivation-sign", "m", "n", r"\theta_{i}", twin="the sign left as it is"
 )
 def other_sign(wrong: bool = False) -> Pairs:
-    """If we rotate the other way, R_{−m}ᵀ R_{−n} = R_{m−n} = F R_{n−m} F, with F = diag(1, −1)."""
+    """If we rotate the other way, then R_{−m}ᵀ R_{−n} = R_{m−n} = F R_{n−m} F, with F = diag(1, −1)."""
     sign, F = 1 if wrong else -1, mirror(sympy.Integer(0))
     return [
         (block(sign * m).T * block(sign * n), block(m - n)),
@@ -239,7 +240,7 @@ def other_sign(wrong: bool = False) -> Pairs:
     twin="m − n for n − m",
 )
 def score(wrong: bool = False) -> Pairs:
-    """⟨R_m q, R_n k⟩ = Σ_i (q_2i, q_2i+1) R_{n−m} (k_2i, k_2i+1), with a symbolic d and a θ_i for each i."""
+    """⟨R_m q, R_n k⟩ = Σ_i (q_2i, q_2i+1) R_{n−m} (k_2i, k_2i+1), where d is symbolic and each i has its own θ_i."""
     q, k = (
         sympy.Matrix([vector[2 * i], vector[2 * i + 1]]) for vector in (query, key)
     )
@@ -283,7 +284,7 @@ def rotation(wrong: bool = False) -> list[Claim]:
     twin="half of d in the frequencies",
 )
 def matrix(wrong: bool = False) -> list[Claim]:
-    """R_m has the rotation by mθ_i as block i on its diagonal, and zeros elsewhere."""
+    """Block i on the diagonal of R_m is the rotation by mθ_i, and all other entries are zero."""
     dim, base = 6, 50.0
     expected = torch.zeros(20, dim, dim, dtype=torch.float64)
     for position, pair in product(range(20), range(dim // 2)):
@@ -306,7 +307,7 @@ def matrix(wrong: bool = False) -> list[Claim]:
     twin="positions added as sinusoids, as in the last chapter",
 )
 def demand(wrong: bool = False) -> list[Claim]:
-    """The rotation meets the requirement: ⟨f(q, m), f(k, n)⟩ stays the same when m and n both move by 0 … 99, and
+    """The rotation meets both requirements: ⟨f(q, m), f(k, n)⟩ stays the same when m and n both move by 0 … 99, and
     f(q, 0) = q."""
     q, k = random(2, 8)
     m, n = 7, 3
@@ -325,10 +326,11 @@ def demand(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-derivation-powers", twin="a step that is not orthogonal")
 def powers(wrong: bool = False) -> list[Claim]:
-    """⇐: powers of random orthogonal matrices, with determinant 1 and −1, satisfy the first line. ⇒: of all families of
-    2 × 2 matrices in which O_1 and O_−1 have entries −1, 0 and 1, only such powers satisfy it for |m|, |n| ≤ 1.
+    """⇐: powers of random orthogonal matrices, with determinants 1 and −1, satisfy the first line of the equation. ⇒:
+    we search all families of 2 × 2 matrices in which O_1 and O_−1 have entries −1, 0 and 1. Only powers of orthogonal
+    matrices satisfy the first line for |m|, |n| ≤ 1.
 
-    For ⇒ we only search a small finite set; the page has the proof.
+    The search for ⇒ covers only a small finite set; the proof is on the page.
     """
     claims = []
     for dim in (2, 3, 8):
@@ -387,7 +389,8 @@ def powers(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-derivation-normal-form", twin="each pair run through the other way")
 def normal_form(wrong: bool = False) -> list[Claim]:
-    """Random skew-symmetric Ω are equal to U diag(θ_i J) Uᵀ. ⇒: exp(mΩ) = U R_m Uᵀ, which we check at m = 3."""
+    """Every random skew-symmetric Ω that we test equals U diag(θ_i J) Uᵀ. ⇒: exp(mΩ) = U R_m Uᵀ, which we check at m =
+    3."""
     found = []
     for dim in (2, 4, 6, 8):
         skew = random(dim, dim)
@@ -412,8 +415,8 @@ def normal_form(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-derivation-absorb", twin="U for Uᵀ in the weights")
 def absorb(wrong: bool = False) -> list[Claim]:
-    """The weights can absorb the basis: UᵀW_Q and UᵀW_K with RoPE's pairs give the same scores as W_Q and W_K with
-    exp(mΩ)."""
+    """The weights can absorb the change of basis: UᵀW_Q and UᵀW_K with RoPE's pairs give the same scores as W_Q and W_K
+    with exp(mΩ)."""
     dim, m, n = 6, 5, 2
     skew, W_Q, W_K = random(3 * dim, dim).view(3, dim, dim)
     skew = skew - skew.T

@@ -1,9 +1,9 @@
-"""The checks of chapter *Implementing RoPE*.
+"""The checks of the *Implementing RoPE* chapter.
 
-The identities are checked entry by entry for d = 4, 6 and 8 (the scores for d = 4), with a symbol for each entry of x
-and for each θ_i. None of them mixes one pair with another, so a larger d only adds more rows of the same kind.
+The identities are checked entry by entry for d = 4, 6 and 8 (the scores only for d = 4), with a symbol for each entry
+of x and for each θ_i. No identity mixes one pair with another, so a larger d only adds more rows of the same kind.
 
-The definitions are compared with the formulas on the page, written out in plain Python. The statements are measured.
+The definitions are compared with the page's formulas, written out in plain Python. The statements are measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DIMS = (4, 6, 8)
 
 
 def pairs_of(dim: int, layout: str) -> list[tuple[int, int]]:
-    """The indices of the entries that form each pair: (2i, 2i + 1), or (i, i + d/2)."""
+    """Return the indices of the entries that form each pair: (2i, 2i + 1), or (i, i + d/2)."""
     half = dim // 2
     if layout == "interleaved":
         return [(2 * i, 2 * i + 1) for i in range(half)]
@@ -33,14 +33,14 @@ def pairs_of(dim: int, layout: str) -> list[tuple[int, int]]:
 
 
 def column(entries: sympy.IndexedBase, dim: int) -> sympy.ImmutableMatrix:
-    """The entries e_0 … e_{d−1} as a column."""
+    """Return the entries e_0 … e_{d−1} as a column."""
     return sympy.ImmutableMatrix([entries[j] for j in range(dim)])
 
 
 def rotation(
     position: sympy.Expr, dim: int, layout: str = "interleaved"
 ) -> sympy.ImmutableMatrix:
-    """The whole matrix R at a position, d × d."""
+    """Return the whole d × d matrix R at a position."""
     matrix = sympy.zeros(dim, dim)
     for i, (first, second) in enumerate(pairs_of(dim, layout)):
         cos, sin = sympy.cos(position * theta[i]), sympy.sin(position * theta[i])
@@ -50,8 +50,8 @@ def rotation(
 
 
 def permutation(dim: int) -> sympy.ImmutableMatrix:
-    """The matrix P for which x_half = P x_interleaved: it puts the first entries of all pairs before the second
-    ones."""
+    """Return the matrix P for which x_half = P x_interleaved. It puts the first entries of all pairs before the second
+    entries."""
     order = [*range(0, dim, 2), *range(1, dim, 2)]
     return sympy.ImmutableMatrix(
         dim, dim, lambda row, column: int(order[row] == column)
@@ -59,7 +59,8 @@ def permutation(dim: int) -> sympy.ImmutableMatrix:
 
 
 def _wave(wave: sympy.Function, dim: int, layout: str) -> sympy.ImmutableMatrix:
-    """A column with cos mθ_i or sin mθ_i for each entry of a vector, so twice for each pair."""
+    """Return a column with cos mθ_i or sin mθ_i for each entry of a vector. Each value appears twice, once for each
+    entry of the pair."""
     entries = [0] * dim
     for i, pair in enumerate(pairs_of(dim, layout)):
         for entry in pair:
@@ -68,7 +69,7 @@ def _wave(wave: sympy.Function, dim: int, layout: str) -> sympy.ImmutableMatrix:
 
 
 def _sparse(dim: int, layout: str, quarter: list[sympy.Expr]) -> tuple:
-    """Returns R_m x and x ⊗ cos + quarter ⊗ sin."""
+    """Return R_m x and x ⊗ cos + quarter ⊗ sin."""
     vector = column(x, dim)
     cos, sin = _wave(sympy.cos, dim, layout), _wave(sympy.sin, dim, layout)
     turned = sympy.ImmutableMatrix(quarter).multiply_elementwise(sin)
@@ -82,7 +83,8 @@ def _sparse(dim: int, layout: str, quarter: list[sympy.Expr]) -> tuple:
     "eq-efficient-sparse-interleaved", "m", "x", r"\theta", twin="no minus sign"
 )
 def sparse_interleaved(wrong: bool = False) -> Pairs:
-    """R_m x = x ⊗ cos + (−x_1, x_0, −x_3, x_2, …) ⊗ sin, where the angles belong to (θ_0, θ_0, θ_1, θ_1, …)."""
+    """R_m x = x ⊗ cos + (−x_1, x_0, −x_3, x_2, …) ⊗ sin, where cos and sin use the frequencies (θ_0, θ_0, θ_1, θ_1,
+    …)."""
     sign = 1 if wrong else -1
     return [
         _sparse(
@@ -102,7 +104,8 @@ def sparse_interleaved(wrong: bool = False) -> Pairs:
     twin="the quarter turn of the other layout",
 )
 def sparse_half(wrong: bool = False) -> Pairs:
-    """R_m x = x ⊗ cos + (−x_{d/2}, …, x_0, …) ⊗ sin, where the angles belong to (θ_0, θ_1, …, θ_0, θ_1, …)."""
+    """R_m x = x ⊗ cos + (−x_{d/2}, …, x_0, …) ⊗ sin, where cos and sin use the frequencies (θ_0, θ_1, …, θ_0, θ_1,
+    …)."""
     found = []
     for dim in DIMS:
         half = dim // 2
@@ -115,7 +118,7 @@ def sparse_half(wrong: bool = False) -> Pairs:
 
 @identity("eq-efficient-permutation", "m", r"\theta", twin="without Pᵀ")
 def permuted(wrong: bool = False) -> Pairs:
-    """P R_m Pᵀ is the R_m of the half-split layout, where R_m itself is that of the interleaved layout."""
+    """P R_m Pᵀ is the rotation matrix of the half-split layout if R_m is that of the interleaved layout."""
     return [
         (
             permutation(dim)
@@ -220,12 +223,11 @@ def converted(wrong: bool = False) -> list[Claim]:
     twin="one head too many",
 )
 def cost(wrong: bool = False) -> list[Claim]:
-    """We count the operations and bytes of three forms for one token as torch runs them, with H heads of d numbers of β
-    bytes.
+    """We count the operations and bytes of three forms for one token, as torch runs them, with H heads of d numbers of
+    β bytes.
 
-    The matrix and the sparse form are counted step by step. For the fused form, we count the operations of the two
-    lines that a compiler joins. Its memory traffic is the input and output of these lines: x, the table and the
-    result.
+    The matrix and the sparse form are counted step by step. For the fused form, we count the operations in the two
+    lines that a compiler joins, and the data that these lines read and write: x, the table and the result.
     """
     d, heads, tokens, size = 8, 40, 3, 4
     H = heads
@@ -263,11 +265,11 @@ def cost(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-efficient-precision", twin="an eighth of ε for ε")
 def angle_error(wrong: bool = False) -> list[Claim]:
-    """An angle that is computed in a type with machine epsilon ε is off by at most ε|mθ|, and so are its cosine and
-    sine.
+    """If an angle is computed in a type with machine epsilon ε, its error is at most ε|mθ|, and so are the errors of
+    its cosine and sine.
 
-    This assumes that m is exact in this type. θ and then mθ are each rounded by at most ε/(2 + ε) of themselves, which
-    adds up to less than ε.
+    This assumes that m is exact in this type. First θ and then mθ is rounded, each with a relative error of at most
+    ε/(2 + ε), which adds up to less than ε.
     """
     dim, claims = 64, []
     for dtype, last in (

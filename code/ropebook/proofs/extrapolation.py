@@ -1,7 +1,7 @@
-"""The checks of chapter *Context extension*.
+"""The checks of the *Context extension* chapter.
 
-The identities are for a single pair and hold for every pair; b, d, s, L and the positions are symbols. The definitions
-compare the module with the formulas on the page, written out in plain Python. The statement compares two of the
+The identities are written for a single pair and hold for every pair; b, d, s, L and the positions are symbols. The
+definitions compare the module with the page's formulas, written out in plain Python. The statement compares two of the
 module's methods.
 """
 
@@ -25,7 +25,7 @@ query, key = (
 
 
 def rotation(angle: sympy.Expr) -> sympy.ImmutableMatrix:
-    """The 2 × 2 block of one pair, a counter-clockwise rotation."""
+    """Return the 2 × 2 block of one pair, a counter-clockwise rotation."""
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.ImmutableMatrix([[cos, -sin], [sin, cos]])
 
@@ -53,8 +53,7 @@ def effective(wrong: bool = False) -> Pairs:
 
 @identity("eq-extrapolation-index", "b", "d", "L", "r", twin="d for d/2")
 def index(wrong: bool = False) -> Pairs:
-    """The pair at index c completes r turns in L, L b^(−2c/d)/2π = r, if c = d ln(L/2πr)/(2 ln b), and for no other
-    c."""
+    """The pair at index c completes r turns in L, L b^(−2c/d)/2π = r, if and only if c = d ln(L/2πr)/(2 ln b)."""
     c = sympy.Symbol("c", real=True)
     log_turns = sympy.log(L / (2 * sympy.pi)) - 2 * c / d * sympy.log(b)
     (solution,) = sympy.solve(log_turns - sympy.log(r), c)
@@ -108,8 +107,8 @@ def _frequencies(dim: int, base: float) -> list[float]:
 
 
 def _off(method: extrapolation.Frequencies, dim: int, base: float, expected):
-    """The largest relative difference between a method's θ′ and a list of frequencies. Methods that follow the length
-    are called with a length of 3000."""
+    """Return the largest relative difference between a method's θ′ and a list of expected frequencies. Methods that
+    adapt to the length are called with a length of 3000."""
     scaled, _ = method(sinusoidal.inv_freq(dim, base), 3000)
     return max(
         abs(ours / other - 1)
@@ -123,7 +122,7 @@ def _off(method: extrapolation.Frequencies, dim: int, base: float, expected):
     twin="half a turn",
 )
 def turned(wrong: bool = False) -> list[Claim]:
-    """Pair i completes a turn if (L − 1)θ_i ≥ 2π. We check the settings of Llama 1, 2 and 3."""
+    """Pair i completes a turn if (L − 1)θ_i ≥ 2π. We check this for the settings of Llama 1, 2 and 3."""
     enough = math.pi if wrong else 2 * math.pi
     claims = []
     for base, length in ((1e4, 2048), (1e4, 4096), (5e5, 8192)):
@@ -152,7 +151,7 @@ def interpolation(wrong: bool = False) -> list[Claim]:
     twin="the exponent d/(d + 2)",
 )
 def ntk(wrong: bool = False) -> list[Claim]:
-    """b′ = b s^(d/(d−2)). We check the base itself, and the frequencies of NTKAware, which does not compute the
+    """b′ = b s^(d/(d−2)). We check both the base itself and the frequencies of NTKAware, which does not compute the
     base."""
     claims = []
     for dim in (4, 64, 128):
@@ -291,7 +290,7 @@ def longrope(wrong: bool = False) -> list[Claim]:
 
 
 def _distances(method: extrapolation.Distances, length: int, rule) -> float:
-    """The largest difference between a method's distances for keys beyond its window and ``rule(m, n)``."""
+    """Return the largest difference between a method's distances for keys beyond its window and ``rule(m, n)``."""
     positions = torch.arange(length)
     ours = method.relative(positions, positions).tolist()
     return max(
@@ -307,7 +306,7 @@ def _distances(method: extrapolation.Distances, length: int, rule) -> float:
     twin="Δ/κ",
 )
 def leaky(wrong: bool = False) -> list[Claim]:
-    """Δ′ = w + (Δ − w)/κ from Δ = w on. For κ → ∞ that becomes w, as in ReRoPE."""
+    """Δ′ = w + (Δ − w)/κ from Δ = w onwards. As κ → ∞, this becomes w, as in ReRoPE."""
     window, claims = 5, []
     for step in (3.0, math.inf):
         if step == math.inf:
@@ -330,7 +329,7 @@ def leaky(wrong: bool = False) -> list[Claim]:
     twin="without the shift W − ⌊W/G⌋",
 )
 def self_extend(wrong: bool = False) -> list[Claim]:
-    """Δ′ = ⌊m/G⌋ − ⌊n/G⌋ + W − ⌊W/G⌋ from Δ = W on."""
+    """Δ′ = ⌊m/G⌋ − ⌊n/G⌋ + W − ⌊W/G⌋ from Δ = W onwards."""
     claims = []
     for window, group in ((6, 3), (5, 4)):
         moved = 0 if wrong else window - window // group
@@ -349,7 +348,7 @@ def self_extend(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-extrapolation-llama", twin="β = 8 for 4")
 def llama(wrong: bool = False) -> list[Claim]:
-    """Llama 3.1's three cases, written out, are the same as NTK-by-parts with s = 8, L = 8192, α = 1, β = 4."""
+    """The three cases of Llama 3.1, written out, are the same as NTK-by-parts with s = 8, L = 8192, α = 1, β = 4."""
     length, factor, expected = 8192, 8, []
     for frequency in _frequencies(128, 5e5):
         wavelength = 2 * math.pi / frequency

@@ -13,7 +13,8 @@ m, n, theta_0, theta_1 = sympy.symbols("m n theta_0 theta_1", real=True)
 
 
 def rotation(position: sympy.Expr) -> sympy.Matrix:
-    """R at a position, for two pairs with different speeds. Every further pair would add a block of the same kind."""
+    """Return R at a position, for two pairs with different frequencies. Each further pair would add a block of the
+    same kind."""
     blocks = []
     for theta in (theta_0, theta_1):
         cos, sin = sympy.cos(position * theta), sympy.sin(position * theta)
@@ -28,7 +29,7 @@ def rotation(position: sympy.Expr) -> sympy.Matrix:
     twin="R_{m−n} in the last line, which turns the wrong way",
 )
 def distance(wrong: bool = False) -> Pairs:
-    """⟨R_m q, R_n k⟩ = qᵀ R_{n−m} k, for two pairs with any speeds."""
+    """⟨R_m q, R_n k⟩ = qᵀ R_{n−m} k, for two pairs with any frequencies."""
     q, k = (sympy.Matrix(sympy.symbols(f"{name}_:4", real=True)) for name in "qk")
     score = (rotation(m) * q).dot(rotation(n) * k)
     last = q.T * rotation(m - n if wrong else n - m) * k
@@ -41,7 +42,7 @@ def distance(wrong: bool = False) -> Pairs:
     twin="half the head dimension for d, as if d counted pairs",
 )
 def frequencies(wrong: bool = False) -> list[Claim]:
-    """Pair i rotates by m b^(−2i/d), for heads of several dimensions."""
+    """Pair i rotates by m b^(−2i/d). We check this for several head dimensions."""
     claims = []
     for dim in (4, 64, 128):
         d = dim // 2 if wrong else dim

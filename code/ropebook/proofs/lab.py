@@ -1,8 +1,8 @@
-"""The checks of chapter *Measured*.
+"""The checks of the *Measured* chapter.
 
-Definitions are compared with the formulas on the page in plain Python. We use a model with sixteen numbers per byte,
-whose probabilities are far from equal. The page's formula for the variance of a paired difference is proved for any
-number of files.
+Definitions are compared with the page's formulas in plain Python. We use a model with sixteen numbers per byte, whose
+probabilities are far from equal. The page's formula for the variance of a paired difference is proved for any number of
+files.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from ropebook.lab.means import paired
 from ropebook.lab.model import LanguageModel
 from ropebook.proofs import Claim, Pairs, definition, identity
 
-LENGTH = 8  # the small model's L
+LENGTH = 8  # L of the small model
 
 
 def _small() -> tuple[LanguageModel, Tensor]:
-    """A model whose random weights are large enough to give bytes different probabilities, and a text of 25 bytes."""
+    """Return a model whose random weights are large enough to give different bytes different probabilities, and a text
+    of 25 bytes."""
     model = LanguageModel(
         "rope-100", LENGTH, dim=16, hidden_dim=16, n_layers=1, n_heads=2
     )
@@ -38,7 +39,8 @@ def _small() -> tuple[LanguageModel, Tensor]:
     twin="natural logarithms",
 )
 def bits(wrong: bool = False) -> list[Claim]:
-    """The mean of −log₂ p_m, and each of its terms. Here p_m is the probability that was given to the byte at m + 1."""
+    """We check the mean of −log₂ p_m, and each term of that mean. Here p_m is the probability that the model gave to
+    the byte at m + 1."""
     model, text = _small()
     logarithm = math.log if wrong else math.log2
     written = []
@@ -61,7 +63,7 @@ def bits(wrong: bool = False) -> list[Claim]:
     twin="N for N − 1",
 )
 def error(wrong: bool = False) -> list[Claim]:
-    """The mean of D_j = ℓ_j − ℓ′_j, and its standard error √(Σ (D_j − mean)²/(N(N − 1)))."""
+    """We check the mean of D_j = ℓ_j − ℓ′_j, and its standard error √(Σ (D_j − mean)²/(N(N − 1)))."""
     claims = []
     for one, other in (
         ([1.3, 1.9, 2.6, 3.2], [1.2, 1.8, 2.4, 3.0]),
@@ -94,7 +96,8 @@ def error(wrong: bool = False) -> list[Claim]:
 def pairing(wrong: bool = False) -> Pairs:
     """Var(ℓ − ℓ′) = Var ℓ + Var ℓ′ − 2 Cov(ℓ, ℓ′), for any number of files N.
 
-    First we show that the mean of the differences is the difference of the means. After that, each mean is a symbol.
+    We first show that the mean of the differences equals the difference of the means. After that, each mean is a
+    symbol.
     """
     N = sympy.Symbol("N", integer=True, positive=True)
     j = sympy.Symbol("j", integer=True)
@@ -125,15 +128,15 @@ def pairing(wrong: bool = False) -> Pairs:
 def crossed(wrong: bool = False) -> Pairs:
     """(E M_a + E M_b − E M_e)/(N_s N) = σ_a²/N_s + σ_b²/N + σ_e²/(N_s N), for any N_s and N.
 
-    The parts are independent, with mean 0. So the expected square of a mean is a sum over the parts: each part's
-    variance is divided by the number of its values in that mean. Each sum of squares is a sum of squared means, and in
-    every term the square of the overall mean is subtracted.
+    The parts are independent and have mean 0. So the expected square of a mean is a sum over the parts, in which each
+    part's variance is divided by the number of its values in that mean. Each sum of squares is a sum of squared means,
+    and in every term the square of the overall mean is subtracted.
     """
     S, N = sympy.symbols("N_s N", integer=True, positive=True)
     a, b, e = sympy.symbols(r"\sigma_a \sigma_b \sigma_e", positive=True)
 
     def square(seeds: sympy.Expr, files: sympy.Expr) -> sympy.Expr:
-        """The expected square of a mean over this many seeds and files."""
+        """Return the expected square of a mean over this many seeds and files."""
         return a**2 / seeds + b**2 / files + e**2 / (seeds * files)
 
     of_seeds = S * N * (square(1, N) - square(S, N))
@@ -155,8 +158,8 @@ def crossed(wrong: bool = False) -> Pairs:
     twin="one byte fewer",
 )
 def context(wrong: bool = False) -> list[Claim]:
-    """The byte after position m is predicted from the last c_m bytes. c_m is m + 1 up to L, and then L − r + 1 + (m mod
-    r), where r is the step by which the window moves."""
+    """The byte after position m is predicted from the last c_m bytes. Up to L, c_m is m + 1; after that, it is L − r +
+    1 + (m mod r), where r is the number of bytes by which the window moves."""
     model, text = _small()
     claims = []
     for step in (2, 4):

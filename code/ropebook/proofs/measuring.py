@@ -1,4 +1,5 @@
-"""Helpers for the numerical checks: pseudorandom vectors, the error of a result, and a counter of what torch runs."""
+"""Helpers for the numerical checks: pseudorandom vectors, the error of a result, and a counter for the operations that
+torch runs."""
 
 from __future__ import annotations
 
@@ -10,15 +11,16 @@ from torch.utils._pytree import tree_leaves
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:
-    """Draws normally distributed numbers, float64, the same every time."""
+    """Draw normally distributed numbers, float64. The same arguments always give the same numbers."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def off(found: torch.Tensor, expected: torch.Tensor | list | float) -> float:
-    """The largest difference between two real tensors, in float64. It is NaN if either contains NaN.
+    """Return the largest difference between two real tensors, in float64. It is NaN if either of them contains NaN.
 
-    ``expected`` must have the shape of ``found``, or be a single number for all entries (``ValueError`` otherwise).
+    ``expected`` must have the same shape as ``found``, or be a single number to compare with all entries. Raises
+    ``ValueError`` otherwise.
 
     >>> off(torch.tensor([1.0, 2.5]), [1, 2])
     0.5
@@ -32,10 +34,10 @@ def off(found: torch.Tensor, expected: torch.Tensor | list | float) -> float:
 
 
 class Count(TorchDispatchMode):
-    """A context that counts the operations of every step that torch runs, and the numbers that it reads and writes.
+    """Context manager that counts, for every step that torch runs, the operations and the numbers read and written.
 
-    A tensor of at most ``table`` numbers counts as cosines and sines. A step that works only on such tensors makes the
-    table, and is not counted. Views don't count either, because they move no data.
+    A tensor of at most ``table`` numbers is assumed to contain cosines and sines. A step that works only on such
+    tensors is assumed to build the table, and is not counted. Views are not counted either, because they move no data.
 
     >>> x, cos = torch.ones(100, 4), torch.ones(4)
     >>> with Count(table=4) as count:

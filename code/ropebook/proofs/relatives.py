@@ -1,7 +1,7 @@
-"""The checks of chapter *Relatives*, and of its pages.
+"""The checks of the *Relatives* chapter and its pages.
 
-The definitions are compared with the formulas on the page, written out in plain Python. The identities hold for every
-vector, place and frequency.
+The definitions are compared with the page's formulas, written out in plain Python. The identities hold for every
+vector, position and frequency.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def score(wrong: bool = False) -> list[Claim]:
     twin="1/m: the query itself is not counted",
 )
 def visible(wrong: bool = False) -> list[Claim]:
-    """Under a causal mask with equal scores, the first key gets the weight 1/(m + 1)."""
+    """Under a causal mask, if all scores are equal, the first key gets the weight 1/(m + 1)."""
     written = [1 / (at if wrong else at + 1) for at in range(1, 50)]
     found = relatives.first_share(50)[1:]
     return [Claim("m = 1 … 49", off(found, written), 1e-15)]
@@ -65,7 +65,7 @@ def visible(wrong: bool = False) -> list[Claim]:
     twin="the heads are counted from 0",
 )
 def alibi(wrong: bool = False) -> list[Claim]:
-    """−2^(−8h/H)|m − n| in head h = 1 … H, where H is a power of two."""
+    """The bias in head h = 1 … H is −2^(−8h/H)|m − n|, where H is a power of two."""
     claims = []
     for heads in (4, 8, 16):
         found = relatives.ALiBi(heads).bias([40], [40 - x for x in APART])[:, 0]
@@ -84,8 +84,8 @@ def alibi(wrong: bool = False) -> list[Claim]:
     twin="the logarithm is that of Δ, not of 2Δ/B",
 )
 def t5(wrong: bool = False) -> list[Claim]:
-    """Each distance below B/2 has its own range. For the others, the index of the range grows with the logarithm up to
-    F; it is at most B − 1."""
+    """Each distance below B/2 has its own range. For larger distances, the index of the range grows with the logarithm
+    of the distance up to F, and is at most B − 1."""
 
     def bucket(x: int, ranges: int, farthest: int) -> int:
         half = ranges // 2
@@ -96,7 +96,7 @@ def t5(wrong: bool = False) -> list[Claim]:
 
     claims = []
     for ranges, farthest in ((32, 128), (8, 100)):
-        # These distances avoid the borders between ranges, where a logarithm may be rounded to either side.
+        # These distances avoid the boundaries between ranges, where a logarithm may be rounded to either side.
         apart = [3, ranges // 2 + 1, 23, 31, 45, 70, 99, 500]
         found = relatives.t5_bucket(torch.tensor(apart), ranges, farthest)
         written = [bucket(x, ranges, farthest) for x in apart]
@@ -112,7 +112,7 @@ def t5(wrong: bool = False) -> list[Claim]:
     twin="d in place of d/2",
 )
 def sandwich(wrong: bool = False) -> list[Claim]:
-    """(Σ cos Δθ_i − d/2)/(8h/H)."""
+    """The bias in head h is (Σ cos Δθ_i − d/2)/(8h/H)."""
     heads, dim, base = 3, 8, 100
     scheme = relatives.Sandwich(heads, dim, base)
     found = scheme.bias([40], [40 - x for x in APART])[:, 0]
@@ -150,7 +150,7 @@ def terms(wrong: bool = False) -> Pairs:
     twin="u and v change places",
 )
 def transformer_xl(wrong: bool = False) -> list[Claim]:
-    """[(q + u)·k + (q + v)·W_R R_Δ]/√d, where R_Δ has all sines and then all cosines of Δθ_i."""
+    """The score is [(q + u)·k + (q + v)·W_R R_Δ]/√d, where R_Δ contains all sines of Δθ_i, followed by all cosines."""
     heads, dim, width = 2, 4, 6
     scheme = relatives.TransformerXL(heads, dim, width).double()
     for seed, weight in enumerate(scheme.parameters()):
@@ -185,8 +185,8 @@ def transformer_xl(wrong: bool = False) -> list[Claim]:
     twin="the key's factor grows as the query's",
 )
 def xpos(wrong: bool = False) -> Pairs:
-    """The product of a pair depends on the positions only through a factor ζ^((m−n)/512) and a rotation by (m − n)θ.
-    Here q and k are complex numbers."""
+    """The product of two pairs, one of q and one of k, depends on the positions only through a factor ζ^((m−n)/512) and
+    a rotation by (m − n)θ. Here q and k are complex numbers."""
     q, k = sympy.symbols("q k")
     power = n if wrong else -n
     query = zeta_i ** (m / 512) * sympy.exp(sympy.I * m * theta_i) * q
@@ -201,7 +201,7 @@ def xpos(wrong: bool = False) -> Pairs:
 
 @statement("eq-relatives-mirror", twin="the distance keeps its sign")
 def mirror(wrong: bool = False) -> list[Claim]:
-    """⇒: with b(−Δ) = b(Δ) and no mask, reading a text backwards gives the same output in reverse order."""
+    """⇒: with b(−Δ) = b(Δ) and no mask, reading a text backwards gives the same outputs in reverse order."""
     q, k, v = random(3, 1, 2, 9, 4)
     if wrong:
         schemes = [relatives.ALiBi(2, signed=True)]
@@ -223,7 +223,8 @@ def mirror(wrong: bool = False) -> list[Claim]:
     twin="the query itself counts as future",
 )
 def ahead(wrong: bool = False) -> list[Claim]:
-    """Without a mask, the bias −sΔ gives the r keys after the query the share Σ_{x=1…r} e^{sx} of Σ_{x=−r…r} e^{sx}."""
+    """Without a mask, the bias −sΔ gives the r keys after the query a share of Σ_{x=1…r} e^{sx} / Σ_{x=−r…r} e^{sx} of
+    the weight."""
     found = relatives.future_share(relatives.ALiBi(2, signed=True), 2, 4, 65)
     written = [
         sum(math.exp(s * x) for x in range(0 if wrong else 1, 33))
@@ -244,7 +245,7 @@ def ahead(wrong: bool = False) -> list[Claim]:
     twin="a is inside no logarithm: −pa ln(1 + |Δ|)",
 )
 def kerple(wrong: bool = False) -> list[Claim]:
-    """−p ln(1 + a|Δ|), or −a|Δ|^p."""
+    """The bias is −p ln(1 + a|Δ|), or −a|Δ|^p."""
     p, a, apart = 1.5, 0.5, APART[1:]
     claims = []
     for kind in ("log", "power"):
@@ -281,8 +282,8 @@ def fire(wrong: bool = False) -> list[Claim]:
     twin="the gate of the key itself is left out",
 )
 def cope(wrong: bool = False) -> list[Claim]:
-    """p is the sum of σ(q·k/√d) over the keys from n to m. Between two whole positions, e is the weighted mean of their
-    vectors."""
+    """p is the sum of σ(q·k/√d) over the keys from n to m. Between two whole positions, e is the weighted mean of the
+    vectors at those positions."""
     dim, places = 3, 5
     scheme = relatives.CoPE(dim, places).double()
     scheme.table.data = random(places, dim, seed=1)

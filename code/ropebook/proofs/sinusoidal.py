@@ -1,10 +1,10 @@
-"""The checks of chapter *Sinusoidal positions*.
+"""The checks of the *Sinusoidal positions* chapter.
 
-The identities hold for every frequency θ and every pair, because they contain no numbers. The matrix M_k is
+The identities contain no numbers, so they hold for every frequency θ and every pair. The matrix M_k is
 block-diagonal, so an identity for one block with a symbolic θ_i is an identity for the whole matrix. In the sums over
-pairs, the dimension d and the θ_i for each i are symbolic too.
+pairs, the dimension d and all the θ_i are symbolic too.
 
-The definitions are compared with the formulas on the page, written out in plain Python. The statements are measured.
+The definitions are compared with the page's formulas, written out in plain Python. The statements are measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ theta = sympy.IndexedBase("theta", real=True)
 def encoding_pair(
     position: sympy.Expr, frequency: sympy.Expr = theta_i
 ) -> sympy.ImmutableMatrix:
-    """Pair i of PE at a position: the column (sin, cos)."""
+    """Return pair i of PE at a position: the column (sin, cos)."""
     return sympy.ImmutableMatrix(
         [sympy.sin(position * frequency), sympy.cos(position * frequency)]
     )
@@ -37,7 +37,7 @@ def encoding_pair(
 def shift_block(
     offset: sympy.Expr, sign: int = -1, frequency: sympy.Expr = theta_i
 ) -> sympy.ImmutableMatrix:
-    """Block i of M at an offset. ``sign`` is the sign of the lower sine; anything but −1 is wrong."""
+    """Return block i of M at an offset. ``sign`` is the sign of the lower sine; anything but −1 is wrong."""
     cos, sin = sympy.cos(offset * frequency), sympy.sin(offset * frequency)
     return sympy.ImmutableMatrix([[cos, sin], [sign * sin, cos]])
 
@@ -144,9 +144,9 @@ def four_terms(wrong: bool = False) -> Pairs:
     twin="M_t and M_tᵀ exchanged",
 )
 def weights(wrong: bool = False) -> Pairs:
-    """PE_{m+t}ᵀ B PE_{n+t} = PE_mᵀ (M_tᵀ B M_t) PE_n, for the block of B that joins pair i to pair j.
+    """PE_{m+t}ᵀ B PE_{n+t} = PE_mᵀ (M_tᵀ B M_t) PE_n, for the block of B that links pair i to pair j.
 
-    The whole product is the sum of these over i and j.
+    The whole product is the sum of these products over i and j.
     """
     block = sympy.ImmutableMatrix(sympy.MatrixSymbol("B", 2, 2))
     left, right = (
@@ -179,7 +179,7 @@ def weights(wrong: bool = False) -> Pairs:
 def head(wrong: bool = False) -> Pairs:
     """With the block (a_i, b_i; −b_i, a_i), pair i of PE_mᵀ B PE_n is a_i cos θ_i(m − n) + b_i sin θ_i(m − n).
 
-    The whole product is the sum of these over i.
+    The whole product is the sum of these terms over i.
     """
     a, b = sympy.symbols("a_i b_i", real=True)
     block = sympy.ImmutableMatrix([[a, b], [b if wrong else -b, a]])
@@ -306,8 +306,8 @@ def wave(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-sinusoidal-unique", twin="positions a whole turn apart")
 def unique(wrong: bool = False) -> list[Claim]:
-    """⇒: for whole m and n, PE_m = PE_n only if m = n. We check it for d = 2, where there is only the first pair to
-    tell positions apart."""
+    """⇒: for integers m and n, PE_m = PE_n only if m = n. We check this for d = 2, where only the first pair can tell
+    positions apart."""
     distances = torch.arange(1, 100_001, dtype=torch.float64)
     returns = (
         sinusoidal.chord(2 * math.pi * distances if wrong else distances, 2) < 1e-6
@@ -323,7 +323,7 @@ def unique(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-sinusoidal-sizes", twin="d and d/2 exchanged, m + n for m − n")
 def sizes(wrong: bool = False) -> list[Claim]:
-    """The sizes of the four terms over random words are σ²√d, twice σ√(d/2), and |K(m − n)|."""
+    """For random words, the sizes of the four terms are σ²√d, twice σ√(d/2), and |K(m − n)|."""
     dim, std, at, to = 128, 0.5, 9, 4
     found = sinusoidal.term_sizes(
         at, to, dim, std=std, generator=torch.Generator().manual_seed(0)

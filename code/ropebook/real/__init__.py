@@ -1,32 +1,32 @@
-"""A published model on a laptop: we read it from a GGUF file into the book's own
-Llama and examine it.
+"""Read a published model on a laptop: load it from a GGUF file into the book's own
+Llama, and examine it.
 
-To read the model:
+Modules that read the model:
 
-- `container`: what a GGUF file contains.
-- `sizes`: which Llama it describes.
-- `tokens`: its tokenizer.
-- `loading`: the model, with queries and keys in the layout you choose.
-- `reading`: its loss at each position of a long text.
-- `layers`: a look at each layer while the model reads.
-- `published`: which model it is, and where its file comes from.
-- `texts`: what the model reads.
+- `container`: the contents of a GGUF file.
+- `sizes`: the Llama that the file describes.
+- `tokens`: the model's tokenizer.
+- `loading`: the model itself, with queries and keys in the layout you choose.
+- `reading`: the model's loss at each position of a long text.
+- `layers`: access to each layer while the model reads.
+- `published`: the name of the model, and where its file comes from.
+- `texts`: the material that the model reads.
 
-To see what its heads do:
+Modules that measure what its heads do:
 
-- `heads`: a map of all of them.
-- `bias`: how distance alone affects their scores.
-- `lookback`: where the queries of long texts look.
+- `heads`: a map of all heads.
+- `bias`: the effect of distance alone on the heads' scores.
+- `lookback`: where queries look in long texts.
 
-To change something and see what happens:
+Modules that change something, to see what happens:
 
 - `changes`: use other frequencies.
 - `sinks`: treat the first token separately.
 - `penalty`: add a bias that depends on distance.
 
-The findings are judged by `rule`.
+`rule` judges the findings.
 
-Only reading a file needs the package gguf: ``pip install 'ropebook[real]'``.
+You need the package gguf only to read a file: ``pip install 'ropebook[real]'``.
 """
 
 from ropebook.real.container import Container, read

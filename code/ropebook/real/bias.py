@@ -1,15 +1,16 @@
-"""How distance alone affects a head's scores: the mean score of each pair as a
-function of distance.
+"""Measure how distance alone affects a head's scores: the mean score of each pair
+as a function of distance.
 
-With pairs written as complex numbers, a pair of q and k adds Re(q conj(k) e^(iθΔ))
-/ √d to the score at distance Δ. If queries and keys point in a preferred direction,
-as they do in trained heads, the mean of this over tokens is a cosine of the
-distance, whatever the tokens are. The mean query times the mean key gives the
-cosine's amplitude and phase. Short texts are enough to measure them. The cosine
-then predicts what the head will do at distances longer than these texts.
+If we write pairs as complex numbers, a pair of q and k adds
+Re(q conj(k) e^(iθΔ)) / √d to the score at distance Δ. If queries and keys have
+preferred directions, as they do in trained heads, the mean of this contribution
+over tokens is a cosine of the distance, whatever the tokens are. The product of the
+mean query and the mean key gives the cosine's amplitude and phase. Short texts are
+enough to measure these two, and the cosine then predicts what the head will do at
+distances beyond the length of those texts.
 
-The first token is treated separately, because its keys are unlike all others (Xiao
-et al. 2023, arXiv 2309.17453).
+The first token is treated separately, because its keys are unlike all other keys
+(Xiao et al. 2023, arXiv 2309.17453).
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.shapes import Complex, Float, Int
 
 EARLY = 4
-"""This many tokens at the beginning of a text don't count as ordinary keys. The
-first one is treated separately."""
+"""The number of tokens at the start of each text that don't count as ordinary keys.
+The first token is treated separately."""
 
 
 class DistanceBias(NamedTuple):
-    """Complex amplitudes z, complex128. At distance Δ a pair adds Re(z e^(iθΔ)) to
-    the mean score; see `at`."""
+    """Complex amplitudes z, in complex128. At distance Δ, a pair adds Re(z e^(iθΔ))
+    to the mean score; see `at`."""
 
-    # ``others``: amplitudes with the keys of ordinary tokens. ``first``: amplitudes
-    # with the first token's key.
+    # ``others``: amplitudes for the keys of ordinary tokens. ``first``: amplitudes
+    # for the key of the first token.
     others: Complex[Tensor, "layers heads pairs"]
     first: Complex[Tensor, "layers heads pairs"]
 
@@ -45,14 +46,15 @@ class DistanceBias(NamedTuple):
 def distance_bias(
     model: LlamaModel, tokens: Int[Tensor, "batch seq"]
 ) -> DistanceBias:
-    """The amplitudes of all heads, measured on texts of one length T ≥ 8: tokens
-    (batch, T).
+    """Measure the amplitudes of all heads. ``tokens`` (batch, T) contains texts
+    that all have the same length T ≥ 8.
 
     Queries come from the second half of each text. Queries and keys are averaged
-    separately over all texts, so only what all tokens have in common remains.
+    separately over all texts, which leaves only what all tokens have in common.
 
     Raises:
-        ValueError: the texts are shorter, or contain tokens that the model refuses.
+        ValueError: the texts are too short, or they contain tokens that the model
+            rejects.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2, layout="half")
     >>> distance_bias(model, torch.randint(10, (1, 16))).others.shape
@@ -72,8 +74,8 @@ def at(
     distances: Float[Tensor, " distances"],
     pairs: slice | list[int] = slice(None),
 ) -> Float[Tensor, "*heads distances"]:
-    """The mean score at each distance, float64, summed over some of the pairs (by
-    default all): Σ Re(z_i e^(iθ_iΔ)).
+    """Compute the mean score at each distance, float64, summed over some of the
+    pairs (all of them by default): Σ Re(z_i e^(iθ_iΔ)).
 
     >>> at(torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([1.0]), torch.tensor([0.0, math.pi])).round()
     tensor([-2.,  2.], dtype=torch.float64)
@@ -92,10 +94,10 @@ def drop(
     start: int,
     stop: int,
 ) -> Float[Tensor, "*heads pairs"]:
-    """How far the mean score falls if only one pair is slowed down by ``factor``:
-    one number for each pair, float64. It is an average over the distances from
-    ``start`` up to but not including ``stop``, and it is below 0 if the score
-    rises.
+    """Compute how far the mean score falls if a single pair is slowed down by
+    ``factor``: float64, one number for each pair. The scores are averaged over the
+    distances from ``start`` up to but not including ``stop``. A number is negative
+    if the score rises.
 
     >>> z, theta = torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([torch.pi])
     >>> drop(z, theta, factor=2.0, start=1, stop=2).round()  # at distance 1 the mean score is 2, and slowed down 0
@@ -115,7 +117,7 @@ def drop(
 
 def _of_layer(attention: RotaryAttention, x: Tensor) -> tuple[Tensor, Tensor]:
     layout = attention.rotary.layout
-    q, k, _ = MultiHeadAttention.project(attention, x)  # not rotated
+    q, k, _ = MultiHeadAttention.project(attention, x)  # unrotated
     k = repeat_heads(k, attention.n_heads)
     q, k = (to_complex(vectors.double(), layout) for vectors in (q, k))
     query = q[:, :, x.shape[1] // 2 :].mean((0, 2))

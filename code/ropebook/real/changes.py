@@ -1,8 +1,8 @@
-"""The published model with other frequencies: some of its pairs are slowed down, or
-a method extends its context.
+"""Change the published model's frequencies, either by slowing down some of its pairs or
+by applying a method that extends its context.
 
-Nothing is trained. Pairs are numbered from the fastest, i = 0, like their
-frequencies θ_i.
+Nothing is trained. Pairs are numbered from the fastest, i = 0, like their frequencies
+θ_i.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ropebook.shapes import Float
 
 @dataclass(frozen=True)
 class Change:
-    """A change to the frequencies of every layer: ``pairs`` are divided by
-    ``factor``, or a ``method`` from the registry is used.
+    """A change to the frequencies of every layer. Either the frequencies of ``pairs``
+    are divided by ``factor``, or a ``method`` from the registry is applied.
 
-    With no pairs and the method "none" the model is unchanged. ``name`` consists of
+    With no pairs and the method "none", the model stays as it is. ``name`` consists of
     letters, digits and hyphens.
 
     >>> Change("slow-22-26", pairs=(22, 23, 24, 25, 26), factor=2.0).describe()
@@ -45,7 +45,7 @@ class Change:
             )
 
     def of(self, model: LlamaModel) -> LlamaModel:
-        """A new model with the changed frequencies, which shares the weights of
+        """Return a new model with the changed frequencies. It shares its weights with
         ``model``."""
         if self.method != "none":
             return with_method(model, self.method, dict(self.options))
@@ -53,7 +53,8 @@ class Change:
         return with_frequencies(model, slowed(inv_freq, self.pairs, self.factor))
 
     def describe(self) -> dict[str, object]:
-        """The change as a dictionary that can be stored as JSON with a result."""
+        """Return the change as a dictionary that can be stored in a JSON file along
+        with a result."""
         return {
             "pairs": list(self.pairs),
             "factor": self.factor,
@@ -63,7 +64,8 @@ class Change:
 
 
 def slow(first: int, last: int | None = None, factor: float = 2.0) -> Change:
-    """The change that divides the frequencies of the pairs from ``first`` to ``last``, both included, by ``factor``.
+    """Return a `Change` that divides the frequencies of the pairs from ``first`` to
+    ``last`` (inclusive) by ``factor``.
 
     >>> slow(23, 24).name, slow(23).pairs
     ('slow-23-24', (23,))
@@ -84,7 +86,8 @@ def slow(first: int, last: int | None = None, factor: float = 2.0) -> Change:
 def slowed(
     inv_freq: Float[Tensor, " pairs"], pairs: tuple[int, ...], factor: float
 ) -> Float[Tensor, " pairs"]:
-    """A copy of θ in which some of the pairs are divided by a factor.
+    """Return a copy of θ in which the frequencies of some pairs are divided by a
+    factor.
 
     >>> import torch
     >>> slowed(torch.tensor([1.0, 0.5, 0.25]), (1,), 2.0)

@@ -1,7 +1,7 @@
-"""What a GGUF file contains: its metadata, and its tensors, which are dequantised
-to float32 one at a time.
+"""Open a GGUF file and read its metadata and its tensors, which are dequantised to
+float32 one at a time.
 
-Source: the specification in ggml's repository, docs/gguf.md. The file is read by
+Source: the specification in ggml's repository, docs/gguf.md. The parsing is done by
 the package gguf, which llama.cpp publishes.
 """
 
@@ -26,9 +26,9 @@ _MAGIC = b"GGUF"
 class Container:
     """An open GGUF file, as `read` returns it.
 
-    ``metadata``: every key with its value, as plain Python numbers, strings,
-    booleans and lists. ``tensors``: the stored tensors by name, still quantised; to
-    look at one of them use `shape`, `stored_as` and `tensor`.
+    ``metadata`` maps each key to its value, as plain Python numbers, strings, booleans
+    and lists. ``tensors`` maps names to the stored tensors, which are still quantised;
+    use `shape`, `stored_as` and `tensor` to look at one of them.
     """
 
     path: Path
@@ -36,21 +36,23 @@ class Container:
     tensors: Mapping[str, ReaderTensor]
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The tensor's shape in torch. GGUF lists the axes in the opposite order."""
+        """Return the tensor's shape as torch writes it. GGUF lists the axes in the
+        opposite order."""
         return tuple(int(size) for size in reversed(self._stored(name).shape))
 
     def stored_as(self, name: str) -> str:
-        """The type in which the file stores the tensor, such as "F32" or "Q4_1"."""
+        """Return the type in which the file stores the tensor, such as "F32" or
+        "Q4_1"."""
         return self._stored(name).tensor_type.name
 
     def tensor(self, name: str) -> Tensor:
-        """A copy of the tensor as float32, with the shape that `shape` gives. It no
-        longer needs the file.
+        """Return a copy of the tensor as float32, with the shape that `shape` returns.
+        The copy does not depend on the file.
 
         Raises:
-            KeyError: there is no such tensor.
-            ValueError: it is stored in a type that gguf cannot dequantise. The message
-                lists the types that it can.
+            KeyError: the file has no tensor of this name.
+            ValueError: the tensor is stored in a type that gguf cannot dequantise. The
+                message lists the types that it can.
         """
         from gguf import quants
 
@@ -62,8 +64,7 @@ class Container:
                 f"{self.path}: {name} must be stored as one of {', '.join(_readable_types())}, "
                 f"got {stored.tensor_type.name}"
             ) from error
-        # The file's own memory is read-only, and a big-endian file has the other
-        # byte order.
+        # The memory-mapped file is read-only, and its bytes may be big-endian.
         values = values.astype("float32", copy=True).reshape(self.shape(name))
         return torch.from_numpy(values)
 
@@ -74,16 +75,15 @@ class Container:
 
 
 def read(path: str | os.PathLike[str]) -> Container:
-    """Open the GGUF file at ``path``. It is mapped into memory, so a tensor is only
-    read when you ask for it. This takes some seconds if the file has a large
-    vocabulary.
+    """Open the GGUF file at ``path``. The file is memory-mapped, so a tensor is read
+    only when you ask for it. Opening takes a few seconds if the vocabulary is large.
 
     Raises:
-        ModuleNotFoundError: the package gguf is not installed. The message says how
-            to install it.
-        FileNotFoundError: there is no such file.
-        ValueError: it is not a GGUF file, a part of it is missing, or gguf cannot
-            read its version.
+        ModuleNotFoundError: the package gguf is not installed. The message says how to
+            install it.
+        FileNotFoundError: the file does not exist.
+        ValueError: the file is not a GGUF file, part of it is missing, or gguf does
+            not support its version.
     """
     gguf = _gguf()
     path = Path(path)
@@ -98,8 +98,8 @@ def read(path: str | os.PathLike[str]) -> Container:
     try:
         reader = gguf.GGUFReader(path)
         metadata = {key: field.contents() for key, field in reader.fields.items()}
-    # A truncated number can look like anything, so the reader may fail in any of
-    # these ways.
+    # In a truncated file the reader may take arbitrary bytes for a number, so it can
+    # fail in any of these ways.
     except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(
             f"{path} must be a whole GGUF file, of version 2 or 3, but it cannot be read to its end: {error}"
@@ -117,7 +117,7 @@ def _readable_types() -> list[str]:
             quants.dequantize(numpy.zeros(0, numpy.uint8), kind)
         except NotImplementedError:
             continue
-        except Exception:  # an empty array is enough to find out whether the type can be dequantised
+        except Exception:  # only the empty array fails, not the type
             pass
         found.append(kind.name)
     return found

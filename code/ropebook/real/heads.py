@@ -1,11 +1,11 @@
-"""What each head of a model does with positions and with content: how far it looks,
-and which pairs its queries and keys use.
+"""Measure what each head of a model does with positions and with content: how far
+back it looks, and which pairs its queries and keys use.
 
-Everything is measured on short texts, within the trained length: tokens (batch, T).
-Only the queries in the second half of a text are measured, so that each has at
-least T/2 keys. The first token is treated separately, because many heads attend to
-it whatever it is (Xiao et al. 2023, *Efficient Streaming Language Models with
-Attention Sinks*, arXiv 2309.17453).
+Everything is measured on short texts, within the trained length, given as tokens
+(batch, T). We use only the queries in the second half of each text, so that every
+query has at least T/2 keys. The first token is treated separately, because many
+heads attend to it whatever it is (Xiao et al. 2023, *Efficient Streaming Language
+Models with Attention Sinks*, arXiv 2309.17453).
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from ropebook.shapes import Float, Int
 
 
 class HeadMap(NamedTuple):
-    """Means over queries and texts for every head, float64. The shape is (layers,
-    heads) unless another one is given."""
+    """Means over queries and texts for every head, float64. Unless stated
+    otherwise, the shape is (layers, heads)."""
 
-    # Shares of the attention weight: on the text's first token, on the query's own
-    # token, and on the token before it.
+    # Share of the attention weight on the first token of the text, on the query's
+    # own token, and on the token before it.
     first: Float[Tensor, "layers heads"]
     own: Float[Tensor, "layers heads"]
     previous: Float[Tensor, "layers heads"]
-    # Entropy of the weights in nats. For equal weights it is the log of the number
-    # of keys.
+    # Entropy of the weights in nats. If all weights are equal, it is the logarithm
+    # of the number of keys.
     entropy: Float[Tensor, "layers heads"]
-    # Share of the weight by distance, without the first token: (layers, heads,
-    # bins). Each bin lies between two neighbours in ``edges``.
+    # Share of the weight by distance, leaving out the first token: (layers, heads,
+    # bins). Each bin lies between two neighbouring values in ``edges``.
     by_distance: Float[Tensor, "layers heads bins"]
     edges: list[int]
-    # Lengths of the queries' and keys' pairs: (layers, heads, d/2) and (layers,
-    # kv_heads, d/2).
+    # Mean lengths of the pairs of queries and of keys: (layers, heads, d/2) and
+    # (layers, kv_heads, d/2).
     q: Float[Tensor, "layers heads pairs"]
     k: Float[Tensor, "layers kv_heads pairs"]
 
     def share(self) -> Float[Tensor, "layers heads pairs"]:
-        """Each pair's share of the sum of |q_i||k_i| over all pairs."""
+        """Return each pair's share of the sum of |q_i||k_i| over all pairs."""
         return pair_shares(self.q, self.k)
 
 
@@ -54,8 +54,8 @@ def pair_shares(
     q: Float[Tensor, "layers heads pairs"],
     k: Float[Tensor, "layers kv_heads pairs"],
 ) -> Float[Tensor, "layers heads pairs"]:
-    """Each pair's share of the sum of |q_i||k_i| over the pairs of its head,
-    computed from the lengths of the pairs of queries and keys.
+    """Compute each pair's share of the sum of |q_i||k_i| over the pairs of its
+    head, given the lengths of the query and key pairs.
 
     >>> pair_shares(torch.tensor([[[3.0, 1.0], [1.0, 1.0]]]), torch.tensor([[[1.0, 1.0]]]))
     tensor([[[0.7500, 0.2500],
@@ -67,14 +67,15 @@ def pair_shares(
 
 @torch.no_grad()
 def head_map(model: LlamaModel, tokens: Int[Tensor, "batch seq"]) -> HeadMap:
-    """The map of all heads, measured on texts of one length T ≥ 4: tokens (batch,
-    T).
+    """Map all heads. ``tokens`` (batch, T) contains texts that all have the same
+    length T ≥ 4.
 
-    Only the (heads, T, T) weights of one layer and one text are in memory at a
+    Only the weights of one layer for one text, (heads, T, T), are in memory at a
     time.
 
     Raises:
-        ValueError: the texts are shorter, or contain tokens that the model refuses.
+        ValueError: the texts are too short, or they contain tokens that the model
+            rejects.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2, layout="half")
     >>> found = head_map(model, torch.randint(10, (1, 16)))
@@ -104,8 +105,8 @@ def head_map(model: LlamaModel, tokens: Int[Tensor, "batch seq"]) -> HeadMap:
 def _of_layer(
     attention: RotaryAttention, x: Tensor, edges: list[int]
 ) -> list[Tensor]:
-    """The parts of `HeadMap`, except for the edges, for one layer and one text (1,
-    T, dim)."""
+    """Compute the fields of `HeadMap`, except for ``edges``, for one layer and one
+    text (1, T, dim)."""
     q, k, _ = attention.project(x)
     lengths = [
         to_complex(vectors, attention.rotary.layout).abs().double().mean((0, 2))
@@ -120,8 +121,8 @@ def _of_layer(
     first = weights[:, :, 0].mean(1)
     entropy = torch.special.entr(weights).sum(-1).mean(1)
     distance = rows[:, None] - torch.arange(length)
-    # The first token belongs to no bin. Neither do masked keys, because their
-    # distance is below 0.
+    # The first token belongs to no bin, and neither do masked keys, whose distance
+    # is negative.
     place = torch.bucketize(distance, torch.tensor(edges), right=True) - 1
     place[:, 0] = -1
     counted = place >= 0

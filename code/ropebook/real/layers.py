@@ -1,4 +1,4 @@
-"""Look at the input of each layer's attention while the model reads."""
+"""Inspect the input of each layer's attention while the model reads."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def in_each_layer(
     look: Callable[[RotaryAttention, Tensor], Seen],
 ) -> list[Seen]:
     """Call ``look`` with each layer's attention and its input (batch, seq, dim),
-    and return the results layer by layer.
+    and return the results in the order of the layers.
 
-    ``look`` is called while the model reads, so the inputs don't have to be kept in
-    memory.
+    ``look`` is called while the model reads, so the inputs do not have to be kept
+    in memory.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> in_each_layer(model, torch.tensor([[1, 2, 3]]), lambda attention, x: tuple(x.shape))
@@ -47,8 +47,9 @@ def in_each_layer(
 
 
 def check_plain(where: str, **given: object) -> None:
-    """Raise ``ValueError`` if any of the arguments is given, because the changed
-    attention only reads whole texts. ``where`` describes the change."""
+    """Raise ``ValueError`` if any of the arguments is not None, because the
+    modified attention can only read whole texts. ``where`` describes the
+    modification."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"{name} must be None where {where}")

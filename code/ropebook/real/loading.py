@@ -1,5 +1,5 @@
-"""Load a Llama from a GGUF file as the book's own model: its names, the layout of
-its queries and keys, and tied embeddings."""
+"""Load a Llama from a GGUF file as the book's own model. This involves renaming the
+weights, changing the layout of queries and keys, and handling tied embeddings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from ropebook.rotary_attention import LlamaModel
 
 STORED_LAYOUT = "interleaved"
 """The order of the rows of W_q and W_k in a Llama's GGUF file. llama.cpp rotates
-neighbours, so its converter reorders the rows of a checkpoint from transformers."""
+neighbouring entries, so its converter reorders the rows of a checkpoint from
+transformers."""
 
 _TOP = {
     "embedding.weight": "token_embd.weight",
@@ -35,11 +36,11 @@ _IN_LAYER = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-_LISTED = 3  # An error message lists this many names; an unrelated file may lack hundreds.
+_LISTED = 3  # maximum number of names in an error message; an unrelated file may lack hundreds
 
 
 class Loaded(NamedTuple):
-    """A model, the tokenizer it was trained with, and its configuration."""
+    """A model, its tokenizer, and its configuration."""
 
     model: LlamaModel
     tokenizer: Tokenizer
@@ -47,12 +48,13 @@ class Loaded(NamedTuple):
 
 
 def load(path: str | os.PathLike[str], layout: str = "half") -> Loaded:
-    """Load the Llama in a GGUF file, dequantised to float32, on the CPU.
+    """Load the Llama in a GGUF file. The weights are dequantised to float32, and
+    the model is on the CPU.
 
-    ``layout`` says which layout the book's model uses. Both layouts give the same
-    logits. No parameter requires a gradient. The function raises whatever `read`,
-    `configuration`, `weights` and `tokenizer` raise, so the error says what is
-    wrong with a damaged or unrelated file.
+    ``layout`` is the layout that the loaded model uses. Both layouts give the same
+    logits. No parameter requires a gradient. Errors from `read`, `configuration`,
+    `weights` and `tokenizer` are passed on, so they say what is wrong with a
+    damaged or unrelated file.
     """
     file = read(path)
     config = configuration(file)
@@ -66,19 +68,19 @@ def model(
     *,
     convert: bool = True,
 ) -> LlamaModel:
-    """Load only the model, in evaluation mode.
+    """Load only the model and put it in evaluation mode.
 
     ``convert=False`` leaves the rows of W_q and W_k in the file's order, whatever
-    the layout is. With the layout "half" this is the mistake that the book warns
+    the layout is. With the layout "half", this is the mistake that the book warns
     about: the rotation then mixes numbers that were never a pair.
     """
     checks.layout(layout)
     state = weights(file, config, layout if convert else STORED_LAYOUT)
-    # On the device "meta" no random weights are drawn. They would be replaced
-    # anyway.
+    # On the "meta" device, no time is spent on drawing random weights that would be
+    # replaced anyway.
     made = LlamaModel(**config.model_options(), layout=layout, device="meta")
     made.load_state_dict(state, assign=True)
-    if config.tied:  # they were assigned separately and became two parameters
+    if config.tied:  # assigned separately, so now two parameters
         made.lm_head.weight = made.embedding.weight
     return made.requires_grad_(False).eval()
 
@@ -86,11 +88,11 @@ def model(
 def weights(
     file: Container, config: Configuration, layout: str = "half"
 ) -> dict[str, Tensor]:
-    """All weights, float32, by their names in `LlamaModel`. The rows of W_q and W_k
-    are in the order of ``layout``.
+    """Return all weights as float32, under the names that `LlamaModel` uses for
+    them. The rows of W_q and W_k are in the order that ``layout`` requires.
 
     Raises:
-        ValueError: a tensor is missing or unknown, its shape does not fit the
+        ValueError: a tensor is missing or unknown, its shape does not match the
             configuration, or gguf cannot dequantise its type.
     """
     checks.layout(layout)
@@ -111,8 +113,8 @@ def weights(
 
 
 def stored_names(config: Configuration) -> dict[str, str]:
-    """The name in a GGUF file for each weight of `LlamaModel`. Each tensor of the
-    file appears once.
+    """Map each weight name of `LlamaModel` to the name in a GGUF file. Each tensor
+    of the file appears once.
 
     Source: gguf's own table, ``gguf.constants.TENSOR_NAMES``.
     """

@@ -1,6 +1,6 @@
-"""Where the queries of a long text look, and how high their scores are. Only a
-sample of the queries is measured, because the table of all scores would not fit in
-memory."""
+"""Measure where the queries in a long text look, and how high their scores are.
+Only a sample of the queries is used, because the table of all scores would not fit
+in memory."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ropebook.shapes import Float, Int
 
 class LookBack(NamedTuple):
     """Means over the sampled queries for every head, float64. Each bin of distances
-    runs from one edge to the next."""
+    lies between two neighbouring edges."""
 
-    # ``first``: share of the weight on the text's first token. ``weights``: share
-    # on the other tokens, by distance.
+    # ``first``: share of the weight on the first token of the text. ``weights``:
+    # share of the weight on the other tokens, by distance.
     first: Float[Tensor, "layers heads"]
     weights: Float[Tensor, "layers heads bins"]
-    # Mean score before the softmax of the tokens in a bin, without the first token.
-    # It is NaN for an empty bin.
+    # Mean score before the softmax of the tokens in each bin, leaving out the first
+    # token. It is NaN for an empty bin.
     scores: Float[Tensor, "layers heads bins"]
     edges: list[int]
 
@@ -40,15 +40,16 @@ def look_back(
     queries: Int[Tensor, " sampled"],
     edges: Sequence[int],
 ) -> LookBack:
-    """Scores and weights of some queries of one text: tokens (T,), and the queries'
-    positions (n,), each ≥ 1.
+    """Measure the scores and weights of some queries in one text. ``tokens`` has
+    shape (T,). ``queries`` (n,) contains the positions of the queries, each at
+    least 1.
 
     ``edges`` are the distances at which one bin ends and the next begins. Distances
-    outside all bins are left out. Only the (heads, n, T) scores of one layer are in
-    memory at a time.
+    outside all bins are ignored. Only the scores of one layer, (heads, n, T), are
+    in memory at a time.
 
     Raises:
-        ValueError: a query is outside the text, or the edges do not rise.
+        ValueError: a query lies outside the text, or the edges do not increase.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=3, n_heads=2, layout="half")
     >>> found = look_back(model, torch.randint(10, (16,)), torch.tensor([9, 15]), [0, 1, 4, 16])

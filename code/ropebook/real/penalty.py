@@ -1,5 +1,5 @@
-"""A model with a bias added to its scores. As in ALiBi, the bias depends only on
-the head and the distance.
+"""Build a model with a bias added to its scores. As in ALiBi, the bias depends only
+on the head and the distance.
 
 Such a bias can correct a head's mean score at distances that did not occur in
 training. It changes no frequencies, so the part of the score that depends on
@@ -21,7 +21,7 @@ from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.shapes import Complex, Float
 
 PIECE = 256
-"""The scores of this many queries are in memory at a time."""
+"""The number of queries whose scores are in memory at a time."""
 
 
 def held(
@@ -31,10 +31,10 @@ def held(
     trained: int,
     pairs: slice | list[int] = slice(None),
 ) -> Float[Tensor, "*heads length"]:
-    """What to add to the score at each distance 0 … length − 1 so that, beyond
-    ``trained``, the mean score of these pairs keeps the value that it has there.
-    That is 0 up to the distance ``trained``, and C(trained) − C(Δ) beyond it, with
-    C from `ropebook.real.bias.at`.
+    """Compute the bias that keeps the mean score of these pairs constant beyond the
+    distance ``trained``, for the distances 0 … length − 1. The bias is 0 up to
+    ``trained``. Beyond it, the bias is C(trained) − C(Δ), where C is computed by
+    `ropebook.real.bias.at`.
 
     >>> z, theta = torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([torch.pi / 2])
     >>> held(z, theta, length=5, trained=2).round()  # the mean score is −2, 0, 2, 0, −2
@@ -51,13 +51,13 @@ def held(
 def with_penalty(
     model: LlamaModel, added: Float[Tensor, "layers heads distances"]
 ) -> LlamaModel:
-    """A new model with the same weights that adds ``added[layer, head, Δ]`` to the
-    score of every query and key at distance Δ. The bias is added after the division
-    by √d. The first token's scores are unchanged.
+    """Return a new model with the same weights that adds ``added[layer, head, Δ]``
+    to the score of every query and key at distance Δ. The bias is added after the
+    division by √d. The first token's scores are unchanged.
 
-    The model reads only whole texts, of at most as many tokens as there are
-    distances. It raises ``ValueError`` for longer ones, and for positions, masks
-    and caches.
+    The model reads only whole texts, and a text must have no more tokens than there
+    are distances. It raises ``ValueError`` for longer texts, and if positions, a
+    mask or a cache is given.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> tokens = torch.tensor([[1, 2, 3, 4]])
@@ -78,8 +78,8 @@ def with_penalty(
 
 
 class _Penalised(nn.Module):
-    """A layer's attention with a bias by distance. It works through the queries in
-    pieces."""
+    """The attention of one layer, with a bias by distance. It processes the queries
+    in pieces."""
 
     follows_length = False
 
@@ -88,9 +88,9 @@ class _Penalised(nn.Module):
         self.attention = attention
         self.rotary = (
             attention.rotary
-        )  # the model looks under this name for the tables that all layers share
-        # The bias in reverse order, followed by −∞ for the keys that no query may
-        # see.
+        )  # under this name, the model finds the tables that all layers share
+        # The bias in reverse order, followed by −∞ for the keys that a query must
+        # not see.
         future = added.new_full((len(added), PIECE), -torch.inf)
         self.reversed = torch.cat((added.flip(1), future), 1).float()
 
@@ -107,8 +107,8 @@ class _Penalised(nn.Module):
         found = []
         for start in range(0, length, PIECE):
             stop = min(start + PIECE, length)
-            # Row m of the table starts at distance m, the distance of the first
-            # key. The distances fall to 0, and after that come future keys.
+            # Row m of the table starts with the first key, at distance m. From
+            # there the distances fall to 0, and then come the keys after the query.
             windows = self.reversed.unfold(1, stop, 1)
             table = windows[:, distances - stop : distances - start].flip(1)
             table[:, :, 0] = 0

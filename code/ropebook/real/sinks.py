@@ -1,10 +1,10 @@
-"""A model that sees the first token differently from all others: at another
-distance, or with other frequencies.
+"""Build a model that treats the first token differently from all others, by seeing it
+at another distance or with other frequencies.
 
-Many heads attend mostly to the first token (an attention sink: Xiao et al. 2023,
-arXiv 2309.17453). Does a model break beyond its length because it loses that token,
-or because it misreads the others? To find out, repair one of the two but not the
-other. Nothing is trained.
+Many heads attend mostly to the first token (an attention sink: Xiao et al. 2023, arXiv
+2309.17453). Does a model break beyond its length because it loses that token, or
+because it misreads the other tokens? To find out, we repair one of the two and leave
+the other as it is. Nothing is trained.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ropebook.efficient import RotaryEmbedding
 from ropebook.real.layers import check_plain
 from ropebook.rotary_attention import LlamaModel, RotaryAttention
 
-_WIDTH = 8  # The fused kernel prefers head dimensions that are multiples of this.
+_WIDTH = 8  # the fused kernel prefers head dimensions that are multiples of this
 
 
 def with_sink_apart(
@@ -31,14 +31,15 @@ def with_sink_apart(
     sink: RotaryEmbedding | None = None,
     others: RotaryEmbedding | None = None,
 ) -> LlamaModel:
-    """A new model with the same weights whose queries score the first token's key
-    separately.
+    """Return a new model with the same weights, in which each query scores the first
+    token's key separately.
 
-    ``nearest``: no query sees the first token at a larger distance than this (by
-    default the true distance). ``sink``, ``others``: the rotations for scores with
-    the first token and with all other tokens (by default the model's own). The
-    model reads only whole texts: it raises ``ValueError`` for positions, masks and
-    caches.
+    ``nearest``: the largest distance at which a query sees the first token. Queries
+    that are farther away see it at this distance. By default, each query sees it at the
+    true distance. ``sink`` and ``others``: the rotations for scores with the first
+    token and with all other tokens (by default, the model's own rotation). The model
+    reads only whole texts; it raises ``ValueError`` if positions, a mask or a cache is
+    given.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> tokens = torch.tensor([[1, 2, 3, 4]])
@@ -59,12 +60,13 @@ def with_sink_apart(
 
 
 class _SinkApart(nn.Module):
-    """A layer's attention that computes the first token's scores separately and
-    passes them through the fused function.
+    """The attention of one layer, which computes the first token's scores separately
+    and passes them through the fused function.
 
-    Each query gets one more entry, its score with the first key. There the first
-    key has a 1 and all other keys have a 0; the first key's other entries are 0. So
-    the fused function computes the right scores without forming their table.
+    Each query gets one more entry, which is its score with the first key. In that
+    entry, the first key has a 1 and all other keys have a 0. All other entries of the
+    first key are set to 0. This makes the fused function compute the right scores
+    without forming the whole table.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class _SinkApart(nn.Module):
         self.attention = attention
         self.nearest = nearest
         self.sink = sink
-        self.rotary = others  # the model looks under this name for the tables that all layers share
+        self.rotary = others  # under this name, the model finds the tables that all layers share
 
     follows_length = False
 
@@ -95,7 +97,8 @@ class _SinkApart(nn.Module):
             self.sink(q, positions=places) @ repeat_heads(first, layer.n_heads).mT
         )
         q, k = self.rotary(q, k)
-        # If k is smaller than q, it is a part of the tensor in which both were rotated.
+        # k may be a view of the tensor in which q and k were rotated together, so copy
+        # it before changing it.
         k = k.clone()
         k[:, :, 0] = 0
         mark = torch.zeros_like(k[..., :1])

@@ -1,5 +1,5 @@
-"""Which Llama a GGUF file describes: its sizes, base and trained length, read from
-the metadata."""
+"""Find out which Llama a GGUF file describes, by reading its sizes, base and trained
+length from the metadata."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from ropebook import checks
 from ropebook.real.container import Container
 
 ARCHITECTURE = "llama"
-"""The only architecture that can be loaded, as it is named in
+"""The only architecture that can be loaded, under its name in
 ``general.architecture``."""
 
 SCALINGS = ("none",)
 """The allowed values of ``llama.rope.scaling.type``. The frequencies must be plain
 base^(−2i/d)."""
 
-_BASE = 10000.0  # llama.cpp's default, for files that give no base
+_BASE = 10000.0  # llama.cpp's default if the file specifies no base
 _FREQUENCY_FACTORS = "rope_freqs.weight"
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The sizes of a Llama, its base, and the length it was trained with. The names
-    are those of `LlamaModel`.
+    """The sizes of a Llama, its base, and its trained length. The fields are named as
+    in `LlamaModel`.
 
-    ``name`` and ``license`` come from the file. They are "" if it has none.
+    ``name`` and ``license`` come from the file, and are "" if the file does not specify
+    them.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Configuration:
     tied: bool
 
     def model_options(self) -> dict[str, object]:
-        """All arguments of `LlamaModel` except the layout."""
+        """Return all arguments of `LlamaModel` except for the layout."""
         names = (
             "vocab_size",
             "dim",
@@ -58,12 +59,12 @@ class Configuration:
 
 
 def configuration(file: Container) -> Configuration:
-    """The configuration of a Llama in a GGUF file.
+    """Return the configuration of the Llama in a GGUF file.
 
     Raises:
-        ValueError: the architecture is another one; a key is missing or has no sensible
-            value; the rotation is scaled or does not cover the whole head; keys and
-            values have different widths; or the model has experts.
+        ValueError: the architecture is not supported; a key is missing or has no
+            sensible value; the rotation is scaled or does not cover the whole head;
+            keys and values have different widths; or the model has experts.
     """
     known = _Keys(file)
     checks.choice(
@@ -110,7 +111,7 @@ def configuration(file: Container) -> Configuration:
 def _plain_rotation(file: Container, known: _Keys) -> None:
     key = "rope.scaling.type"
     checks.choice(known.name(key), known.get(key, SCALINGS[0]), SCALINGS)
-    # Files from before 2023-10 have only the factor.
+    # Files written before October 2023 specify only the factor.
     for key in ("rope.scaling.factor", "rope.scale_linear"):
         known.must_be(key, 1.0, "1, for frequencies that are not scaled")
     if _FREQUENCY_FACTORS in file.tensors:
@@ -120,8 +121,8 @@ def _plain_rotation(file: Container, known: _Keys) -> None:
 
 
 class _Keys:
-    """The metadata of one architecture. Every error message names the file and the
-    full key."""
+    """The metadata of one architecture. Every error message names the file and the full
+    key."""
 
     def __init__(self, file: Container):
         self.file = file

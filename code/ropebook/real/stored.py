@@ -1,18 +1,20 @@
-"""The results in results/real as arrays. The page about the published model draws
-them.
+"""The results in results/real as arrays, for the figures on the page about the
+published model.
 
-Each file was written by ``benchmarks/real.py``. If one is missing,
+Each file was written by ``benchmarks/real.py``. If a file is missing,
 `ropebook.results.load` raises ``FileNotFoundError``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ropebook import checks, results
+from ropebook.real import published, rule
 from ropebook.real.bias import at
 from ropebook.real.heads import pair_shares
 from ropebook.real.rule import LENGTH, band_mean
@@ -20,7 +22,7 @@ from ropebook.shapes import Float
 
 
 def losses(text: str, change: str) -> Float[Tensor, " thousands"]:
-    """The mean loss in nats over each 1,024 tokens of a text, float64.
+    """Return the mean loss, in nats, of each block of 1,024 tokens in a text, float64.
 
     >>> losses("code", "as-is").shape
     torch.Size([12])
@@ -30,7 +32,8 @@ def losses(text: str, change: str) -> Float[Tensor, " thousands"]:
 
 
 def loss_in(text: str, change: str, band: tuple[int, int]) -> float:
-    """The mean loss in nats of the tokens in a band of positions, as in `ropebook.real.rule.band_mean`.
+    """Return the mean loss, in nats, over the tokens in a band of positions, as in
+    `ropebook.real.rule.band_mean`.
 
     >>> round(loss_in("code", "as-is", (8192, 9216)), 2)
     0.81
@@ -42,8 +45,92 @@ def _stretches(text: str, change: str) -> list[float]:
     return results.load(f"loss-{text}-{change}")["loss"]
 
 
+def checked_rows() -> dict[tuple[str, str], dict]:
+    """The rows stored so far of those that the rule asks for (`ropebook.real.rule.ROWS`),
+    by text and change.
+
+    Raises:
+        ValueError: a row was made by another rule, from another version of its text or
+            of the model, or isn't what its name says.
+    """
+    found = {}
+    for text, change in rule.ROWS:
+        name = rule.row(text, change)
+        try:
+            stored = results.load(name)
+        except FileNotFoundError:
+            continue
+        others = [row for at, row in found.items() if at[0] == text]
+        for key, expected in {
+            "row": name,
+            "rule": rule.digest(),
+            "exploration": False,
+            "file_sha256": published.FILE_SHA256,
+            "text_sha256": (others or [stored])[0]["text_sha256"],
+            "tokens": LENGTH,
+        }.items():
+            if stored.get(key) != expected:
+                raise ValueError(
+                    f"{key} in the result {name!r} must be {expected!r}, got {stored.get(key)!r}"
+                )
+        found[text, change] = stored
+    return found
+
+
+def verdicts() -> dict[str, tuple[rule.Found, ...]] | None:
+    """What the rule says about each of its claims, by the claim's id. None until all of
+    its rows are stored, because the claims are judged only once.
+
+    Raises ``ValueError`` as `checked_rows` does.
+    """
+    rows = checked_rows()
+    if len(rows) < len(rule.ROWS):
+        return None
+    numbers = {
+        text.name: {
+            change: rows[text.name, change]["loss"] for change in rule.CHANGES
+        }
+        for text in rule.HELD_OUT
+    }
+    return rule.judge(rule.CLAIMS, numbers)
+
+
+class Decided(NamedTuple):
+    """How many of the rows that the rule asks for were measured, and the columns of a
+    table with the outcomes. There are no columns until all rows are there."""
+
+    measured: int
+    rows: int
+    columns: dict[str, list[str]]
+
+
+def decided(names: Mapping[str, str]) -> Decided:
+    """What the texts that decide have shown so far, as ``benchmarks/real.py decide``
+    stored it. ``names`` says how the table calls each change."""
+    found = results.load("decided")
+    columns: dict[str, list[str]] = {}
+    for one in (each for of_claim in found["claims"].values() for each in of_claim):
+        kinds = one["kinds"].values()
+        for head, cell in {
+            "compared": f"{names[one['a']]}, against {names[one['b']]}",
+            "where": "within L"
+            if tuple(one["band"]) == rule.WITHIN
+            else "beyond L",
+            "claimed": one["expected"],
+            "difference (nats)": f"{_signed(one['mean'])} ({_signed(one['low'])} to {_signed(one['high'])})",
+            "means of the kinds": f"{_signed(min(kinds))} to {_signed(max(kinds))}",
+            "outcome": one["outcome"],
+        }.items():
+            columns.setdefault(head, []).append(cell)
+    return Decided(found["measured"], found["rows"], columns)
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.2f}".replace("-", "−")
+
+
 def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
-    """Each pair's share of the sum of |q_i||k_i| over the pairs of its head,
+    """Return each pair's share of the sum of |q_i||k_i| over the pairs of its head,
     float64, measured on short pieces of a text.
 
     >>> shares("code").shape
@@ -56,8 +143,8 @@ def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
 
 
 class Concentrated(NamedTuple):
-    """The number of heads, the number of heads in which one pair has more than a
-    certain share, and the number of these pairs that belong to a band."""
+    """The number of heads, the number of heads in which one pair's share exceeds a
+    threshold, and the number of those heads in which that pair belongs to a band."""
 
     heads: int
     found: int
@@ -67,8 +154,8 @@ class Concentrated(NamedTuple):
 def concentrated(
     share: Float[Tensor, "layers heads pairs"], above: float, band: tuple[int, ...]
 ) -> Concentrated:
-    """Count the heads in which the largest share is above ``above``, and those
-    among them in which it belongs to a pair of ``band``.
+    """Count the heads in which the largest share is above ``above``, and count how
+    often the pair with that share belongs to ``band``.
 
     >>> concentrated(torch.tensor([[[0.9, 0.1], [0.45, 0.55], [0.5, 0.5]]]), 0.5, (0,))
     Concentrated(heads=3, found=2, in_band=1)
@@ -81,10 +168,10 @@ def concentrated(
 
 
 class Bias(NamedTuple):
-    """What distance alone adds to the scores of all heads, and the frequencies, as
-    `benchmarks/real.py` stored them."""
+    """The effect of distance alone on the scores of all heads, and the frequencies, as
+    stored by `benchmarks/real.py`."""
 
-    # The amplitudes with the keys of ordinary tokens, complex128.
+    # The amplitudes for the keys of ordinary tokens, complex128.
     amplitudes: Tensor
     inv_freq: Float[Tensor, " pairs"]
 
@@ -93,13 +180,13 @@ class Bias(NamedTuple):
         distances: Float[Tensor, " distances"],
         pairs: slice | list[int] = slice(None),
     ) -> Float[Tensor, " distances"]:
-        """The mean score over all heads at each distance, float64, from some of the
-        pairs (by default all)."""
+        """Return the mean score over all heads at each distance, float64, summed over
+        some of the pairs (all of them by default)."""
         return at(self.amplitudes, self.inv_freq, distances, pairs).mean((0, 1))
 
 
 def bias() -> Bias:
-    """The effect of distance on the scores, measured on texts of 1,024 tokens.
+    """Load the effect of distance on the scores, measured on texts of 1,024 tokens.
 
     >>> bias().mean(torch.tensor([0.0])).shape
     torch.Size([1])
@@ -115,20 +202,20 @@ def bias() -> Bias:
 
 
 class Looked(NamedTuple):
-    """Means over all heads in one long text, by the distance between query and key;
+    """Means over all heads for one long text, by the distance between query and key;
     float64."""
 
-    # The distances at which the bins begin and end.
+    # The edges of the bins, which are distances.
     edges: list[int]
-    # The share of the weight in each bin, without the first token's share.
+    # The share of the weight in each bin, leaving out the first token.
     weights: Float[Tensor, " bins"]
-    # The mean score in each bin. It is NaN if no key is so far away.
+    # The mean score in each bin. It is NaN if no key is that far away.
     scores: Float[Tensor, " bins"]
 
 
 def looked(text: str, change: str, where: str) -> Looked:
-    """Where the queries look. ``where`` says which queries: those "within" the
-    trained length, at its end, or those "beyond" it.
+    """Return where queries look. ``where`` selects the queries: "within" for those at
+    the end of the trained length, "beyond" for those beyond it.
 
     >>> looked("code", "as-is", "within").weights.shape
     torch.Size([30])

@@ -1,15 +1,16 @@
-"""Long texts, each with its licence: from Python's library, from packages that the
-book uses, and some literature.
+"""Long texts and their licences. They come from Python's standard library, from
+packages that the book uses, and from literature.
 
-The literature is free of copyright. It comes from the sources of a compressor,
-whose tests use it; `make real` fetches these sources together with the model.
+The literature is free of copyright. It comes from the source distribution of a
+compressor, which uses it for tests; `make real` downloads it together with the
+model.
 
-The texts read here may shape a hypothesis, so they must not decide it: `rule` names
-other texts for that. All of the texts are public, and the model has very likely
-seen some of them, or earlier versions, in training, because its training data
-included source code and web pages (Allal et al. 2025, arXiv 2502.02737). So we only
-compare losses on the same text, and never take them as a measure of what the model
-can do.
+Anyone may look at these texts while forming a hypothesis, so they must not be used
+to decide it; `rule` names other texts for that. All of the texts are public. The
+model has very likely seen some of them, or earlier versions of them, because its
+training data included source code and web pages (Allal et al. 2025, arXiv
+2502.02737). We therefore only compare losses on the same text, and never take a
+loss as a measure of what the model can do.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from ropebook.real import published
 ARCHIVE_REQUIREMENT = "Brotli==1.1.0"
 ARCHIVE = "Brotli-1.1.0.tar.gz"
 ARCHIVE_SHA256 = "81de08ac11bcb85841e440c13611c00b67d3bf82698314928d0b676362546724"
-"""The SHA-256 of the sources on PyPI, computed on 2026-11-24."""
+"""The SHA-256 of the source distribution on PyPI, computed on 2026-11-24."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text with its source and its licence. ``read`` returns the text, which
+    """A text with its source and licence. ``read`` returns the text itself, which
     depends on the installed versions."""
 
     name: str
@@ -45,8 +46,8 @@ class Text:
 
 
 def library(*files: str) -> Callable[[], str]:
-    """A function that reads modules of Python's standard library, one after the
-    other.
+    """Make a function that reads modules of Python's standard library and joins
+    them in the given order.
 
     >>> library("this.py")()[:3]
     's ='
@@ -62,9 +63,10 @@ def library(*files: str) -> Callable[[], str]:
 
 
 def package(name: str, *files: str) -> Callable[[], str]:
-    """A function that reads files of an installed package, one after the other, in
-    the order of their names. "*" matches any part of a name. The function raises
-    ``ModuleNotFoundError`` if the package is not installed."""
+    """Make a function that reads files of an installed package and joins them.
+    ``files`` are patterns in which "*" matches any part of a name; the matches of
+    each pattern are sorted by name. The function raises ``ModuleNotFoundError`` if
+    the package is not installed."""
 
     def read() -> str:
         folder = _folder(name)
@@ -75,8 +77,8 @@ def package(name: str, *files: str) -> Callable[[], str]:
 
 
 def docstrings(name: str) -> Callable[[], str]:
-    """A function that reads the docstrings of a package's modules, except tests, in
-    the order of files and lines.
+    """Make a function that reads the docstrings of a package's modules, leaving out
+    its tests, in the order of files and lines.
 
     >>> docstrings("xml")()[:28]
     'Core XML support for Python.'
@@ -98,8 +100,9 @@ def docstrings(name: str) -> Callable[[], str]:
 
 
 def literature(file: str) -> Callable[[], str]:
-    """A function that reads a text from `ARCHIVE`. It raises ``FileNotFoundError``
-    if the archive has not been fetched, and ``ValueError`` if it is the wrong one.
+    """Make a function that reads a text from `ARCHIVE`. The function raises
+    ``FileNotFoundError`` if the archive has not been downloaded, and ``ValueError``
+    if it is the wrong archive.
     """
 
     def read() -> str:
@@ -131,8 +134,8 @@ def _folder(name: str) -> Path:
 
 
 def topics() -> str:
-    """Python's reference manual as its help() shows it, with the topics in the
-    order of their names."""
+    """Return Python's reference manual as its help() shows it, with the topics
+    sorted by name."""
     from pydoc_data.topics import topics as found
 
     return "\n\n".join(found[name] for name in sorted(found))
@@ -174,7 +177,7 @@ EXPLORATION = (
 
 
 def exploration(name: str) -> Text:
-    """The text with this name in `EXPLORATION`.
+    """Return the text with this name in `EXPLORATION`.
 
     >>> exploration("code").license
     'PSF-2.0'
@@ -184,6 +187,6 @@ def exploration(name: str) -> Text:
 
 
 def digest(text: str) -> str:
-    """The SHA-256 of a text. Results include it, because the text may differ
-    between versions of a package."""
+    """Compute the SHA-256 of a text. It is stored with each result, because the
+    text may differ between versions of a package."""
     return hashlib.sha256(text.encode()).hexdigest()

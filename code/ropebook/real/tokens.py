@@ -1,12 +1,13 @@
-"""The tokenizer in a GGUF file: it turns text into tokens and back, by byte-level
+"""The tokenizer in a GGUF file. It converts text to tokens and back, using byte-level
 byte-pair encoding.
 
-A text is split into words, and each word's bytes are written as letters. Neighbours
-are merged as long as the file lists a merge for them, with earlier merges first.
-Sources: Sennrich et al. 2016, *Neural Machine Translation of Rare Words with
-Subword Units* (merges); Radford et al. 2019, *Language Models are Unsupervised
-Multitask Learners*, section 2.2 (bytes). We implement the tokenizer ourselves so
-that readers don't need transformers. The tests compare the two.
+Text is split into words, and the bytes of each word are written as letters. Neighbouring
+letters or parts are then merged as long as the file lists a merge for them; merges that
+are listed earlier take precedence. Sources: Sennrich et al. 2016, *Neural Machine
+Translation of Rare Words with Subword Units* (merges); Radford et al. 2019, *Language
+Models are Unsupervised Multitask Learners*, section 2.2 (bytes). We implement the
+tokenizer ourselves so that readers don't need transformers. The tests compare ours with
+that of transformers.
 """
 
 from __future__ import annotations
@@ -19,32 +20,32 @@ from itertools import pairwise
 from ropebook import checks
 
 KIND = "gpt2"
-"""The only kind of tokenizer that can be loaded, as it is named in
+"""The only kind of tokenizer that can be loaded, under its name in
 ``tokenizer.ggml.model``: byte-level byte-pair encoding."""
 
 CUTS = ("gpt-2", "smollm")
-"""The ways in which a text may be split into words, as they are named in
-``tokenizer.ggml.pre``. "smollm" separates every digit first."""
+"""The supported ways of splitting text into words, under their names in
+``tokenizer.ggml.pre``. "smollm" splits off every digit first."""
 
-_NORMAL = 1  # a value of tokenizer.ggml.token_type; control and user-defined tokens have others
+_NORMAL = 1  # tokenizer.ggml.token_type of a normal token; control and user-defined tokens have other values
 _SPACES = frozenset(
     "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
 ) | frozenset(map(chr, range(0x2000, 0x200B)))
-"""Unicode's White_Space. (Python's ``isspace`` includes four more control characters.)"""
+"""The characters with Unicode's White_Space property. (Python's ``isspace`` accepts four
+more control characters.)"""
 
 _CONTRACTION = re.compile("'(?:s|t|re|ve|m|ll|d)")
-# Classes of characters: L for letters, N for digits, the space itself, w for other
-# white space, and o for all other characters.
+# Classes of characters: L for letters, N for digits, the space itself, w for other white
+# space, and o for all other characters.
 _WORD = re.compile(r" ?L+| ?N+| ?o+|[ w]+(?![LNo])|[ w]+")
 
 
 class Tokenizer:
-    """Turns text into tokens and back.
+    """Converts text to tokens and back.
 
     ``tokens``: the vocabulary, with bytes written as in `byte_letters`. ``merges``:
-    pairs, in the order in which they are merged. ``cut``: one of `CUTS`.
-    ``special``: names of tokens that represent no text, which `encode` never
-    produces.
+    pairs, in the order in which they are merged. ``cut``: one of `CUTS`. ``special``:
+    names of tokens that do not represent text, and that `encode` never produces.
 
     >>> tokens = [*byte_letters().values(), "th", "the"]
     >>> small = Tokenizer(tokens, [("t", "h"), ("th", "e")])
@@ -81,20 +82,20 @@ class Tokenizer:
         return len(self.tokens)
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text. Names of special tokens in the text count as
-        ordinary text.
+        """Convert text to tokens. The name of a special token is treated as ordinary
+        text.
 
         Raises:
-            ValueError: the vocabulary has no token for a byte, such as a rare control
-                character.
+            ValueError: the vocabulary has no token for one of the bytes, such as a rare
+                control character.
         """
         if not isinstance(text, str):
             raise TypeError(f"text must be a string, got {type(text).__name__}")
         return [token for word in words(text, self.cut) for token in self._of(word)]
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The text of the tokens. Special tokens appear by name, and incomplete
-        UTF-8 as U+FFFD."""
+        """Convert tokens to text. Special tokens are written as their names, and
+        incomplete UTF-8 as U+FFFD."""
         names = {number: name for name, number in self.special.items()}
         found = bytearray()
         for token in tokens:
@@ -140,11 +141,11 @@ class Tokenizer:
 
 
 def words(text: str, cut: str = "gpt-2") -> list[str]:
-    """Split a text into words, which are then encoded separately. Joined together,
-    they reproduce the text.
+    """Split text into words, each of which is then encoded separately. Joining the words
+    gives the original text.
 
-    A word includes the space before it. With "smollm" every digit is a word, and
-    digits are split off before everything else.
+    A word includes the space before it. With "smollm", digits are split off before
+    everything else, and each digit is a word of its own.
 
     >>> words("It's 12  x²"), words("It's 12  x²", "smollm")
     (['It', "'s", ' 12', ' ', ' x', '²'], ['It', "'s", ' ', '1', '2', ' ', ' x', '²'])
@@ -173,8 +174,8 @@ def _kind(character: str) -> str:
 
 
 def byte_letters() -> dict[int, str]:
-    """The letter for each byte: the byte's own character if it is visible,
-    otherwise a character from U+0100 onwards.
+    """Map each byte to a letter: the byte's own character if that is visible, otherwise a
+    character from U+0100 onwards.
 
     >>> letters = byte_letters()
     >>> letters[ord("a")], letters[ord(" ")], letters[ord("\\n")], len(set(letters.values()))
@@ -188,11 +189,11 @@ def byte_letters() -> dict[int, str]:
 
 
 def tokenizer(metadata: Mapping[str, object]) -> Tokenizer:
-    """The tokenizer that a GGUF file's metadata describes.
+    """Build the tokenizer that a GGUF file's metadata describes.
 
     Raises:
-        ValueError: the tokenizer or its way of splitting is of another kind, or a list
-            is missing.
+        ValueError: the kind of tokenizer or its way of splitting is not supported, or a
+            list is missing.
     """
     key = "tokenizer.ggml.{}".format
     checks.choice(key("model"), metadata.get(key("model")), [KIND])

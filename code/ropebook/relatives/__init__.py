@@ -1,17 +1,19 @@
-"""Relatives of RoPE: other ways to encode position, behind one interface, ``scheme.score(q, k, m, n)``.
+"""Relatives of RoPE: other ways to encode position, all with the same interface, ``scheme.score(q, k, m, n)``.
 
 Notation: query q at position m, key k at position n, distance Δ = m − n, d entries in a head, H heads, h = 1 … H.
-Tensors are (…, heads, seq, dim). A score is q·k/√d with the scheme's changes, before mask and softmax.
+Tensors have shape (…, heads, seq, dim). A score is q·k/√d, modified by the scheme, before the mask and the
+softmax are applied.
 
 - `scheme`: the interface of all schemes, and the scheme without positions.
 - `absolute`: a table that is added to the tokens.
-- `slopes`, `buckets`, `curves`: biases that depend on the distance: ALiBi; T5; Sandwich, KERPLE and FIRE.
-- `transformer_xl`, `counted`: biases that also depend on the content: Transformer-XL and CoPE.
-- `turned`: multiplication instead of a bias: RoPE, xPos, and RoPE in every other layer.
-- `attending`: attention with any of them, in plain code and fused.
-- `direction`: whether a scheme can tell left from right.
-- `cost`, `facts`: what each costs, and who uses it.
-- `pictures`: the figures of the pages.
+- `slopes`, `buckets`, `curves`: biases that depend on the distance. These are ALiBi (`slopes`), T5 (`buckets`),
+  and Sandwich, KERPLE and FIRE (`curves`).
+- `transformer_xl`, `counted`: biases that also depend on the content, for Transformer-XL and CoPE.
+- `turned`: multiplication instead of a bias, for RoPE, xPos, and RoPE in every other layer.
+- `attending`: attention with any of these schemes, in plain code and with fused functions.
+- `direction`: a test of whether a scheme can tell left from right.
+- `cost`, `facts`: the cost of each scheme, and the models that use it.
+- `pictures`: the figures on the pages.
 """
 
 from ropebook.relatives.absolute import Absolute

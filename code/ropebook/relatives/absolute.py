@@ -1,5 +1,5 @@
-"""Positions that are added to the tokens: a learned or computed table, which affects queries and keys through their
-projections."""
+"""Positions that are added to the tokens, from a learned or computed table. They affect queries and keys through
+the projections."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ropebook.sinusoidal.codes import whole_positions
 
 
 class Absolute(Scheme):
-    """Adds a learned table p to the tokens, so the score becomes (q + W_Q p_m)·(k + W_K p_n)/√d.
+    """Adds a learned table p to the tokens, so that the score becomes (q + W_Q p_m)·(k + W_K p_n)/√d.
 
-    The first ``length`` positions have a vector of ``width`` entries; any other position raises ``ValueError``. The
-    projections ``w_q`` and ``w_k`` (heads, dim, width) are those of the layer; here they start out random.
+    The first ``length`` positions each have a vector of ``width`` entries. Any other position raises
+    ``ValueError``. The projections ``w_q`` and ``w_k`` (heads, dim, width) would be those of the layer; here they
+    are initialised randomly.
     """
 
     def __init__(self, n_heads: int, dim: int, length: int, width: int):
@@ -36,7 +37,8 @@ class Absolute(Scheme):
     def places(
         self, name: str, positions: Tensor, projection: Tensor
     ) -> Float[Tensor, "heads seq dim"]:
-        """The projected vectors of these positions; ``TypeError`` for positions that are not whole numbers."""
+        """Return the projected vectors of these positions. Raises ``TypeError`` for positions that are not
+        integers."""
         last = len(self.table) - 1
         note = f" ({last + 1} vectors were learned, no more)"
         whole = whole_positions(name, positions, 0, last, note)

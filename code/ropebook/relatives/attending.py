@@ -1,7 +1,7 @@
-"""Attention with any scheme, implemented three times: in plain code, with torch's fused function, and with
+"""Attention with any scheme, implemented in three ways: in plain code, with torch's fused function, and with
 FlexAttention.
 
-All three give the same result, but they need different amounts of memory: see `ropebook.relatives.cost`.
+All three give the same result, but they need different amounts of memory (see `ropebook.relatives.cost`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Values = Float[Tensor, "batch heads seq width"]
 def attend(
     scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
 ) -> Values:
-    """Computes attention for a text at positions 0 … T − 1, in plain code.
+    """Compute attention for a text at positions 0 … T − 1, in plain code.
 
-    ``TypeError`` or ``ValueError`` if q, k, v and the scheme do not fit together; `attend_fused` and `attend_flex`
-    raise the same.
+    Raises ``TypeError`` or ``ValueError`` if q, k, v and the scheme do not fit together. `attend_fused` and
+    `attend_flex` raise the same errors.
     """
     places = _places(scheme, q, k, v)
     scores = scheme.score(q, k, places, places)
@@ -42,7 +42,8 @@ def attend(
 def attend_fused(
     scheme: Scheme, q: Vectors, k: Vectors, v: Values, *, causal: bool = False
 ) -> Values:
-    """Computes `attend` with ``torch.nn.functional.scaled_dot_product_attention``, which gets the bias as a mask."""
+    """Compute the same as `attend`, using ``torch.nn.functional.scaled_dot_product_attention``, which receives the bias
+    as a mask."""
     places = _places(scheme, q, k, v)
     q, k, added = scheme.parts(q, k, places, places)
     if added is None:
@@ -51,7 +52,7 @@ def attend_fused(
     if causal:
         seen = causal_mask(q.shape[-2], device=q.device)
         added = added.masked_fill(~seen, -math.inf)
-    # The bias is the same for every text of the batch.
+    # The bias is the same for every text in the batch.
     added = added.expand(*q.shape[:-1], k.shape[-2])
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=added)
 
@@ -65,10 +66,11 @@ def attend_flex(
     causal: bool = False,
     flex: Callable | None = None,
 ) -> Values:
-    """Computes `attend` with FlexAttention, for a scheme that adds nothing or a bias that depends on the distance.
+    """Compute the same as `attend`, using FlexAttention. The scheme must add nothing, or a bias that depends only on
+    the distance and the head.
 
-    The bias is one number per distance and head, looked up whenever a score is computed, so it takes (heads, 2T − 1)
-    numbers instead of (heads, T, T). ``flex``: ``flex_attention`` itself, or a compiled version of it. ``TypeError``
+    The bias of each distance and head is looked up when a score is computed, so the table has (heads, 2T − 1) numbers
+    instead of (heads, T, T). ``flex`` is ``flex_attention`` itself, or a compiled version of it. Raises ``TypeError``
     for any other scheme.
     """
     from torch.nn.attention.flex_attention import (
@@ -92,7 +94,7 @@ def attend_flex(
 
 
 def _places(scheme: Scheme, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Checks the scheme, and that q, k and v can belong to one text; returns the positions 0 … T − 1."""
+    """Check the scheme, and that q, k and v can belong to the same text. Returns the positions 0 … T − 1."""
     if not isinstance(scheme, Scheme):
         raise TypeError(
             f"scheme must be a Scheme of ropebook.relatives, such as Rope(64), got {scheme!r}"
@@ -132,7 +134,8 @@ def _parts_by_row(
 
 
 def by_distance(scheme: Bias, length: int) -> Float[Tensor, "heads both"]:
-    """The bias at the distances −(T − 1) … T − 1; ``TypeError`` for `Fire`, which depends on more than the distance."""
+    """Return the bias at the distances −(T − 1) … T − 1. Raises ``TypeError`` for `Fire`, whose bias does not depend on
+    the distance alone."""
     if isinstance(scheme, Fire):
         raise TypeError(
             "scheme must be a bias of the distance alone, got Fire, which looks at the query's place"

@@ -1,6 +1,7 @@
-"""T5: in each head, a learned number for each range of distances.
+"""T5's scheme, which learns one number per head for each range of distances.
 
-Source: Raffel et al. 2020, *Exploring the Limits of Transfer Learning*, section 2.1; the ranges follow its code.
+Source: Raffel et al. 2020, *Exploring the Limits of Transfer Learning*, section 2.1. The ranges follow the paper's
+code.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ropebook.shapes import Float, Int, Real
 from ropebook.sinusoidal import relative_positions
 
 BUCKETS, FARTHEST = 32, 128
-"""T5's settings: the number of ranges, and a distance in tokens that is certainly in the last one."""
+"""T5's settings: the number of ranges, and a distance in tokens that is certain to fall into the last range."""
 
 
 def t5_bucket(
@@ -27,12 +28,12 @@ def t5_bucket(
     *,
     bidirectional: bool = False,
 ) -> Int[Tensor, " *shape"]:
-    """The index of each distance's range: int64, from 0.
+    """Return the index of each distance's range: int64, counted from 0.
 
     Half of the ranges contain a single distance each. The others grow logarithmically up to ``farthest``, and the last
-    one contains everything farther. Keys after the query (m − n < 0) are in range 0. With ``bidirectional`` they get
-    the second half of the ranges instead, and ``buckets`` must be even. A fractional distance is rounded towards 0;
-    ``ValueError`` for NaN.
+    range contains all larger distances. Keys after the query (m − n < 0) are in range 0. With ``bidirectional``, they
+    have the second half of the ranges to themselves, and ``buckets`` must be even. A fractional distance is rounded
+    towards 0. Raises ``ValueError`` for NaN.
 
     >>> t5_bucket(torch.tensor([0, 1, 15, 16, 32, 127, 128, 5000]))
     tensor([ 0,  1, 15, 16, 21, 31, 31, 31])
@@ -56,10 +57,10 @@ def _one_sided(apart: Tensor, buckets: int, farthest: int) -> Tensor:
 
 
 class T5Buckets(Bias):
-    """A bias that is looked up in a learned table, ``weight`` (heads, buckets), by the range of m − n. The table starts
-    at zero, so at first the model has no positions.
+    """A bias looked up in a learned table, ``weight`` (heads, buckets), by the range of m − n. The table is initialised
+    to zero, so the model has no positions at first.
 
-    ``bidirectional``: for encoders, whose queries may attend to both sides.
+    ``bidirectional`` is meant for encoders, whose queries may attend to both sides.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class T5Buckets(Bias):
         super().__init__()
         checks.integer("n_heads", n_heads, minimum=1)
         self.farthest, self.bidirectional = farthest, bidirectional
-        # so that unsuitable arguments raise an error here rather than later
+        # check the arguments here, so that an unsuitable one raises an error now rather than later
         t5_bucket(torch.zeros(1), buckets, farthest, bidirectional=bidirectional)
         self.weight = nn.Parameter(torch.zeros(n_heads, buckets))
 
@@ -95,7 +96,7 @@ def t5_bias(
     *,
     bidirectional: bool = False,
 ) -> Float[Tensor, "heads queries keys"]:
-    """Looks up the weight of each head for the range of each distance m − n."""
+    """Look up each head's weight for the range of each distance m − n."""
     buckets = t5_bucket(
         apart, weight.shape[1], farthest, bidirectional=bidirectional
     )
@@ -105,8 +106,8 @@ def t5_bias(
 def imitated(
     bias: Bias, buckets: int = BUCKETS, farthest: int = FARTHEST
 ) -> T5Buckets:
-    """Makes T5's buckets imitate another bias that depends on the distance. On both sides, each range gets the bias at
-    its middle distance, and the last range the bias at its first distance. Nothing is learned here.
+    """Make T5's buckets imitate another bias that depends on the distance. On both sides, each range gets the mean of
+    the biases at its two ends, except that the last range gets the bias at its first distance. Nothing is learned here.
 
     >>> from ropebook.relatives import ALiBi
     >>> imitated(ALiBi(1)).bias([300], [299, 0]).detach()

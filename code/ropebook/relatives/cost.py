@@ -1,4 +1,4 @@
-"""The counted cost of each scheme: learned numbers, operations, and memory."""
+"""The cost of each scheme, counted in learned numbers, operations and memory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ropebook import checks
 
 
 class Cost(NamedTuple):
-    """What a scheme adds to the cost of attention without positions, for a layer with H heads of width d and T tokens.
+    """The cost that a scheme adds to attention without positions, for a layer with H heads of width d and T tokens.
 
-    ``learned``: how many numbers are learned. ``flops``: operations for each score of a head. ``per_token``: operations
-    for each token of a head. ``held``: how many numbers plain code keeps in memory. ``fused``: how many numbers a fused
-    kernel reads if it computes the bias of each score from the head and the two positions; None if the bias also
-    depends on the content.
+    ``learned``: the number of learned values. ``flops``: operations per score of a head. ``per_token``: operations per
+    token of a head. ``held``: how many numbers plain code keeps in memory. ``fused``: how many numbers a fused kernel
+    reads if it computes the bias of each score from the head and the two positions. It is None if the bias also depends
+    on the content.
     """
 
     learned: int
@@ -24,11 +24,11 @@ class Cost(NamedTuple):
 
 
 def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
-    """The `Cost` of a scheme by its name in `ropebook.relatives.FACTS`.
+    """Return the `Cost` of a scheme, given its name in `ropebook.relatives.FACTS`.
 
-    Transformer-XL's R is as wide as all heads together; FIRE's network has a width of 32, and CoPE has 64 places. A
-    model has only one table of learned absolute positions, and only one of T5's; everything else exists in each layer.
-    For alternating layers, the cost is the mean of both kinds.
+    Transformer-XL's R is as wide as all heads together, FIRE's network has a width of 32, and CoPE has 64 places. A
+    model has only one table of learned absolute positions, and only one T5 table; everything else exists in each layer.
+    For alternating layers, the cost is the mean over both kinds of layer.
 
     >>> cost("alibi", 8, 64, 1024).held, cost("alibi", 8, 64, 1024).fused
     (8388608, 8)
@@ -38,7 +38,7 @@ def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
     T = checks.integer("length", length, minimum=1)
     D = H * d
     square = H * T * T
-    # Each distance is projected, and each query is multiplied with each distance.
+    # Each distance is projected, and each query is multiplied by each distance's projection.
     both = (2 * T - 1) / T
     # a network with one input, 32 hidden units and one output per head
     network = 2 * 32 + 32 + 2 * 32 * H
@@ -50,7 +50,7 @@ def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
         "xpos": Cost(0, 0, 8 * d, 2 * T * d, 2 * T * d),
         "alibi": Cost(0, 2, 0, square, H),
         "t5": Cost(32 * H, 1, 0, square, 32 * H),
-        # There is one row of sums, and each head divides it by its own number.
+        # There is one row of sums, which each head divides by its own number.
         "sandwich": Cost(0, 1, 0, square, 2 * T - 1),
         "kerple": Cost(2 * H, 1, 0, square, 2 * H),
         "transformer_xl": Cost(

@@ -1,4 +1,5 @@
-"""CoPE: positions are counted with gates, so that a query can attend to the last sentence, say, or the third mention.
+"""CoPE counts positions with gates, so that a query can attend to the last sentence, for example, or to the third
+mention.
 
 Source: Golovneva et al. 2024, *Contextual Position Encoding*, section 4.
 """
@@ -16,12 +17,12 @@ from ropebook.shapes import Float
 
 
 class CoPE(Scheme):
-    """The score is (q·k + q·e[p])/√d. The position p is the sum of the gates σ(q·k/√d) over the keys from n up to the
-    query.
+    """CoPE's score is (q·k + q·e[p])/√d. The position p is the sum of the gates σ(q·k/√d) over the keys from n up to
+    the query.
 
-    p is fractional, so e[p] interpolates between the vectors of the two whole numbers next to it. ``table`` (places,
-    dim) is learned and shared by all heads; a p beyond the table gets its last row. Keys after the query have a gate of
-    0, so they are left out *before* the gates are summed, not after.
+    p can be fractional, so e[p] interpolates between the vectors of the two nearest integers. ``table`` (places, dim)
+    is learned and shared by all heads. If p lies beyond the table, the last row is used. Keys after the query have a
+    gate of 0, so they are excluded *before* the gates are summed, not after.
     """
 
     def __init__(self, dim: int, places: int):
@@ -33,8 +34,8 @@ class CoPE(Scheme):
     def places(
         self, q: Tensor, k: Tensor, m: Tensor, n: Tensor
     ) -> Float[Tensor, "... heads queries keys"]:
-        """Computes p for each query and key. Keys must be in the order of their positions (``ValueError``
-        otherwise)."""
+        """Compute p for each query and key. Keys must be in the order of their positions; otherwise ``ValueError`` is
+        raised."""
         if (n.diff() < 0).any():
             raise ValueError(f"n must be in order, got {n.tolist()}")
         gates = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).sigmoid()

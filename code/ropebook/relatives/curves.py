@@ -1,4 +1,4 @@
-"""Biases that are given by a formula: Sandwich, KERPLE and FIRE.
+"""Biases given by a formula: Sandwich, KERPLE and FIRE.
 
 Sources: Chi et al. 2023 (Sandwich), equation (4) and section 5; Chi et al. 2022 (KERPLE), equation (4); Li et al. 2024
 (FIRE), equations (6) and (8).
@@ -17,8 +17,8 @@ from ropebook.sinusoidal import distance_kernel
 
 
 class Sandwich(Bias):
-    """The bias is (K(Δ) − d/2)/(8h/H): the product of two sinusoids, shifted so that its largest value is 0, and
-    divided by a number that grows from head to head.
+    """Sandwich's bias is (K(Δ) − d/2)/(8h/H). This is the product of two sinusoids, shifted so that its largest value
+    is 0, and divided by a number that increases from head to head.
 
     ``dim`` is the length d of the sinusoids. Nothing is learned.
 
@@ -42,10 +42,10 @@ class Sandwich(Bias):
 
 
 class Kerple(Bias):
-    """The bias is −p ln(1 + a|Δ|) for ``kind`` "log", or −a|Δ|^p for "power". Both p > 0 and a > 0 are learned for each
-    head; for "power", p ≤ 2.
+    """KERPLE's bias is −p ln(1 + a|Δ|) if ``kind`` is "log", and −a|Δ|^p if it is "power". Both p > 0 and a > 0 are
+    learned for each head; for "power", p ≤ 2.
 
-    ``p``, ``a``: the initial values in each head. Values out of range are clamped.
+    ``p`` and ``a`` are the initial values in each head. Values out of range are clamped.
 
     >>> Kerple(1).bias([3], [2, 1]).detach()
     tensor([[[-0.6931, -1.0986]]], dtype=torch.float64)
@@ -74,17 +74,17 @@ class Kerple(Bias):
         a = self.a.to(apart)[:, None, None].clamp(self.LEAST)
         if self.kind == "log":
             return -p * (1 + a * apart).log()
-        # At a distance of 0 the power has no gradient in p.
+        # At distance 0, the power has no gradient with respect to p.
         power = apart.clamp(min=1e-9) ** p
         return torch.where(apart > 0, -a * power, 0.0)
 
 
 class Fire(Bias):
-    """The bias is f(ψ(Δ)/ψ(max(m, L))), where ψ(x) = ln(cx + 1) and f is a small network (1, width, heads). f, c and L
-    are learned.
+    """FIRE's bias is f(ψ(Δ)/ψ(max(m, L))), where ψ(x) = ln(cx + 1) and f is a small network (1, width, heads). f, c and
+    L are learned.
 
-    For texts of any length, f gets numbers from 0 to 1. The bias depends on the distance and on the query's position.
-    It is meant for causal models; for keys after the query it uses the absolute value of Δ.
+    For texts of any length, the input of f lies between 0 and 1. The bias depends on the distance and on the query's
+    position. The scheme is meant for causal models; for keys after the query it uses the absolute value of Δ.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Fire(Bias):
         return self.network(share[..., None]).movedim(-1, 0)
 
     def share(self, m: Positions, n: Positions) -> Float[Tensor, "queries keys"]:
-        """The input of f. It is from 0 to 1 for keys up to the query."""
+        """Return the input of f. For keys up to the query, it lies between 0 and 1."""
         apart = distances(m, n).abs()
         c, length = self.c.to(apart).abs(), self.length.to(apart).abs()
         farthest = torch.maximum(in_float64(as_positions("m", m)), length)

@@ -1,4 +1,5 @@
-"""Left and right: whether a scheme can tell the direction in which a key lies, and what a causal mask adds."""
+"""Left and right: measure whether a scheme can tell on which side of the query a key lies, and what a causal mask
+adds."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ def reversal(
     *,
     causal: bool = False,
 ) -> float:
-    """How much a layer's output changes when the text is read backwards, apart from the order of its rows: the largest
-    difference, as a share of the largest output. 0 means that the layer cannot tell a text from its mirror image.
+    """Measure how much a layer's output changes, apart from the order of its rows, when the text is read backwards.
+    Returns the largest difference as a share of the largest output. 0 means that the layer cannot tell a text from its
+    mirror image.
     """
     forwards = attend(scheme, q, k, v, causal=causal)
     backwards = attend(scheme, *(x.flip(-2) for x in (q, k, v)), causal=causal)
@@ -31,8 +33,8 @@ def reversal(
 def future_share(
     scheme: Scheme, n_heads: int, dim: int, length: int
 ) -> Float[Tensor, " heads"]:
-    """The weight that the query in the middle of a text gives to the keys after it, if all keys fit equally well (q = k
-    = 0) and there is no mask."""
+    """Return the share of its weight that the query in the middle of a text gives to the keys after it, if all keys fit
+    equally well (q = k = 0) and there is no mask."""
     checks.integer("length", length, minimum=3)
     nothing = torch.zeros(n_heads, length, dim, dtype=torch.float64)
     places = torch.arange(length)

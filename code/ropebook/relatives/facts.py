@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 
 class Facts(NamedTuple):
-    """Facts about a scheme. ``enters``: where it enters the model: it is added to tokens, added to scores, or
-    multiplied into queries and keys. ``sees``: whether it uses the position or the distance. ``learned``: what is
+    """Facts about a scheme. ``enters``: how it enters the model (it is added to tokens, added to scores, or
+    multiplied into queries and keys). ``sees``: whether it uses the position or the distance. ``learned``: what is
     trained. ``beyond``: what happens beyond the trained length L. ``used_by``: models that use it. ``source``: a key
     in the bibliography."""
 
@@ -134,11 +134,12 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
         ),
     }
 )
-"""Facts about the schemes by name: first the schemes that the chapter explains, then those that it only lists."""
+"""The facts about each scheme, by name. The schemes that the chapter explains come first, followed by those that it
+only lists."""
 
 
 def facts_table() -> dict[str, list[str]]:
-    """The facts as columns of a table, by heading."""
+    """Return the facts as columns of a table, by heading."""
     heads = (
         "scheme",
         "how it enters",

@@ -1,4 +1,4 @@
-"""The figures of the chapter's pages."""
+"""Figures for the chapter's pages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from ropebook.shapes import Float
 def given(
     scheme: Scheme, apart: Float[torch.Tensor, " distances"], dim: int, heads: int
 ) -> Float[torch.Tensor, "heads distances"]:
-    """The contribution of the distance to a score: the scores at these distances m − n for q = k = (1, …, 1), minus the
-    score at distance 0."""
+    """Return what the distance contributes to a score: the scores at these distances m − n for q = k = (1, …, 1), minus
+    the score at distance 0."""
     q, k = (torch.ones(heads, len(apart), dim, dtype=torch.float64) for _ in "qk")
     at = torch.cat((torch.zeros(1, dtype=torch.float64), -apart))
     k = torch.cat((k[:, :1], k), 1)
@@ -33,9 +33,9 @@ def given(
 
 
 def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
-    """Plots what six schemes add to a score against the distance, for each head."""
+    """Plot what each of six schemes adds to a score against the distance, with a line for each head."""
     apart = torch.arange(farthest + 1, dtype=torch.float64)
-    # If all heads of a scheme are alike, only one is drawn.
+    # If all heads of a scheme are alike, we draw only one.
     panels = (
         ("ALiBi", ALiBi(heads), heads, MUTED),
         ("T5 buckets, as ALiBi", imitated(ALiBi(heads)), heads, MUTED),
@@ -59,12 +59,12 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
         "that fall in swings, all of one shape. KERPLE: a curve that falls quickly and then slowly. RoPE and xPos: one "
         "line for all heads that falls in large swings.",
         f"What each scheme adds to a score, relative to distance 0, with {heads} heads, d = {dim} and base 10,000. RoPE and xPos are "
-        "drawn for q = k = (1, …, 1), KERPLE for p = a = 1.",
+        "drawn for q = k = (1, …, 1), and KERPLE is drawn for p = a = 1.",
     )
 
 
 def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
-    """The columns of a table that shows the counted cost of each scheme, in the order of `FACTS`."""
+    """Return the columns of a table with the counted cost of each scheme, in the order of `FACTS`."""
     found = {name: cost(name, n_heads, dim, length) for name in FACTS}
     return {
         "scheme": [FACTS[name].title for name in found],
@@ -80,7 +80,8 @@ def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
 
 
 def time_columns(measured: dict) -> dict[str, list]:
-    """The columns of a table that shows the times in ``results.load("relatives")``, with a row for each scheme."""
+    """Return the columns of a table with the times in ``results.load("relatives")``, which has a row for each
+    scheme."""
     times = {
         (entry["scheme"], entry["way"]): entry["ms"]
         for entry in measured["entries"]

@@ -1,4 +1,4 @@
-"""The interface of all schemes: a score is computed from a query, a key, and the positions of both."""
+"""The interface of all schemes, which compute a score from a query, a key, and the positions of both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ropebook.sinusoidal import relative_positions
 
 
 class Parts(NamedTuple):
-    """The parts of a score q·k/√d + bias: the vectors q and k, and the bias, or None if there is none."""
+    """The parts of a score q·k/√d + bias: the vectors q and k, and the bias (None if there is no bias)."""
 
     q: Tensor
     k: Tensor
@@ -23,10 +23,10 @@ class Parts(NamedTuple):
 
 
 class Scheme(nn.Module):
-    """A way to encode position. A subclass defines its `parts`; `score` and attention follow from them."""
+    """A way to encode position. A subclass defines `parts`, from which `score` and attention follow."""
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
-        """The score's parts; the arguments are those of `score`, which has checked them."""
+        """Return the score's parts. The arguments are those of `score`, which has already checked them."""
         raise NotImplementedError
 
     def score(
@@ -36,16 +36,17 @@ class Scheme(nn.Module):
         m: Positions,
         n: Positions,
     ) -> Float[Tensor, "... heads queries keys"]:
-        """The scores of queries at the positions ``m`` (queries,) with keys at ``n`` (keys,), before mask and softmax.
+        """Compute the scores of queries at the positions ``m`` (queries,) with keys at ``n`` (keys,), before the mask
+        and the softmax are applied.
 
-        ``TypeError`` and ``ValueError`` for vectors or positions that do not fit.
+        Raises ``TypeError`` or ``ValueError`` for vectors or positions that do not fit together.
         """
         q, k, added = self.parts(q, k, *fit(q, k, m, n))
         scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
         return scores if added is None else scores + added.to(scores)
 
     def size(self) -> int:
-        """How many numbers the scheme learns."""
+        """Count the numbers that the scheme learns."""
         return sum(weight.numel() for weight in self.parameters())
 
 
@@ -55,7 +56,8 @@ class Bias(Scheme):
     def bias(
         self, m: Positions, n: Positions
     ) -> Float[Tensor, "heads queries keys"]:
-        """The bias for queries at ``m`` and keys at ``n``; float64 if it is computed rather than learned."""
+        """Return the bias for queries at ``m`` and keys at ``n``. It is float64 if it is computed rather than
+        learned."""
         raise NotImplementedError
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
@@ -68,7 +70,7 @@ class Bias(Scheme):
 
 
 class Nothing(Scheme):
-    """A scheme without positions: the score is q·k/√d. Only a causal mask can give the model information about the
+    """A scheme without positions, whose score is q·k/√d. Only a causal mask can give the model information about the
     order (Haviv et al. 2022)."""
 
     def parts(self, q: Tensor, k: Tensor, m: Tensor, n: Tensor) -> Parts:
@@ -76,7 +78,7 @@ class Nothing(Scheme):
 
 
 def distances(m: Positions, n: Positions) -> Float[Tensor, "queries keys"]:
-    """The distance Δ = m − n between each query and each key, float64.
+    """Return the distance Δ = m − n between each query and each key, float64.
 
     >>> distances([0, 5], [0, 1, 2])
     tensor([[ 0., -1., -2.],
@@ -86,7 +88,7 @@ def distances(m: Positions, n: Positions) -> Float[Tensor, "queries keys"]:
 
 
 def fit(q: Tensor, k: Tensor, m: Positions, n: Positions) -> tuple[Tensor, Tensor]:
-    """Converts the positions to tensors. ``TypeError`` or ``ValueError`` if they and the vectors don't fit together."""
+    """Convert the positions to tensors. Raises ``TypeError`` or ``ValueError`` if they do not fit the vectors."""
     for name, x in (("q", q), ("k", k)):
         if checks.floating(name, x).ndim < 3:
             raise ValueError(
@@ -108,10 +110,11 @@ def fit(q: Tensor, k: Tensor, m: Positions, n: Positions) -> tuple[Tensor, Tenso
 
 
 def first_share(length: int) -> Float[Tensor, " length"]:
-    """The weight that each query gives to the first key under a causal mask if all scores are equal: 1/(m + 1).
+    """Return the weight that each query gives to the first key under a causal mask if all scores are equal, which is
+    1/(m + 1).
 
-    This is how a layer without positions can find out the position of a token: if the value of the first token carries
-    a mark, the mean of the values shows 1/(m + 1), and so m.
+    This is how a layer without positions can find out where a token is. If the value of the first token carries a mark,
+    the mean of the values shows 1/(m + 1), and therefore m.
 
     >>> first_share(4)
     tensor([1.0000, 0.5000, 0.3333, 0.2500], dtype=torch.float64)

@@ -1,7 +1,7 @@
-"""ALiBi: an amount proportional to the distance is subtracted from every score, with a different slope in each head.
+"""ALiBi subtracts an amount proportional to the distance from every score, with a different slope in each head.
 
-Source: Press et al. 2022, *Train Short, Test Long*, section 3, and its published code for numbers of heads that
-aren't powers of two.
+Source: Press et al. 2022, *Train Short, Test Long*, section 3. For numbers of heads that are not powers of two, we
+follow the paper's published code.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ropebook.sinusoidal import relative_positions
 
 
 def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
-    """The slopes of H heads, float64: 2^(−8h/H), h = 1 … H, if H is a power of two. Otherwise they are the slopes for P
-    heads, where P is the largest power of two below H, followed by every other slope for 2P heads, starting with the
-    first, until there are H slopes.
+    """Return the slopes of H heads, float64. If H is a power of two, they are 2^(−8h/H), h = 1 … H. Otherwise, let P be
+    the largest power of two below H. The slopes for P heads come first. They are followed by every other slope for 2P
+    heads, starting with the first one, until there are H slopes.
 
     >>> alibi_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
@@ -37,8 +37,8 @@ def _slopes(power: int) -> Tensor:
 
 
 class ALiBi(Bias):
-    """The bias is ``−slope_h |m − n|``. With ``signed`` it is −slope_h (m − n), as it is written for decoders; this
-    form raises scores where n > m. The bias is float64, unless the module is cast.
+    """ALiBi's bias is ``−slope_h |m − n|``. With ``signed``, it is −slope_h (m − n), the form used for decoders, which
+    raises scores where n > m. The bias is float64 unless the module is cast to another type.
 
     >>> ALiBi(2).bias([1], [0, 1, 2])[0]
     tensor([[-0.0625,  0.0000, -0.0625]], dtype=torch.float64)
@@ -55,7 +55,7 @@ class ALiBi(Bias):
         self, m: Positions, n: Positions
     ) -> Float[Tensor, "heads queries keys"]:
         apart = relative_positions(m, n)
-        # We write 0 − x, because −x would turn 0 into −0.
+        # We write 0 − x because −x would turn 0 into −0.
         apart = 0 - (apart if self.signed else apart.abs())
         slopes = self.slopes.to(apart.device)[:, None, None]
         return slopes * apart.to(slopes)

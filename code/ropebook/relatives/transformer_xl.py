@@ -1,4 +1,4 @@
-"""Transformer-XL: the score has four terms, and in two of them a learned vector replaces the query.
+"""Transformer-XL's score has four terms. In two of them, a learned vector replaces the query.
 
 Source: Dai et al. 2019, *Transformer-XL*, section 3.3 and appendix B.
 """
@@ -18,7 +18,8 @@ from ropebook.sinusoidal import FourTerms, encoding
 
 
 class TransformerXL(Scheme):
-    """The score is [(q + u)·k + (q + v)·W_R R_Δ]/√d. R_Δ is the sinusoid of the distance, all sines before all cosines.
+    """Transformer-XL's score is [(q + u)·k + (q + v)·W_R R_Δ]/√d. R_Δ is the sinusoid of the distance, with all sines
+    before all cosines.
 
     ``u`` and ``v`` (heads, dim) replace the query's position. W_R, ``w_r`` (heads, dim, width), turns a distance into
     something like a key. All three are learned.
@@ -36,7 +37,7 @@ class TransformerXL(Scheme):
     def keys_of(
         self, apart: Float[Tensor, " *shape"]
     ) -> Float[Tensor, "heads *shape dim"]:
-        """Computes W_R R_Δ for each distance."""
+        """Compute W_R R_Δ for each distance."""
         waves = encoding(apart, self.width, self.base, torch.float64)
         waves = waves[..., concatenated_order(self.width)].to(self.w_r)
         return torch.einsum("hdw,...w->h...d", self.w_r, waves)
@@ -46,7 +47,7 @@ class TransformerXL(Scheme):
             raise ValueError(
                 f"q must have (heads, dim) {tuple(self.u.shape)}, as the scheme has, got {tuple(q.shape[-3::2])}"
             )
-        # Compute each distance only once, even if it occurs more often.
+        # Compute each distance only once, even if it occurs several times.
         every, which = distances(m, n).unique(return_inverse=True)
         asking = q + self.v[:, None].to(q)
         by_each = asking @ self.keys_of(every).to(q).transpose(-2, -1)
@@ -55,7 +56,8 @@ class TransformerXL(Scheme):
         return Parts(q + self.u[:, None].to(q), k, added)
 
     def terms(self, q: Tensor, k: Tensor, m: Positions, n: Positions) -> FourTerms:
-        """The score's four terms q·k, q·W_R R_Δ, u·k and v·W_R R_Δ, each divided by √d: (…, heads, queries, keys)."""
+        """Return the score's four terms q·k, q·W_R R_Δ, u·k and v·W_R R_Δ, each divided by √d: (…, heads, queries,
+        keys)."""
         m, n = fit(q, k, m, n)
         of_distance = self.keys_of(distances(m, n)).to(q)
         u, v = (one[:, None].to(q).expand(q.shape) for one in (self.u, self.v))
@@ -76,8 +78,8 @@ class TransformerXL(Scheme):
         q: Float[Tensor, "... heads seq dim"],
         k: Float[Tensor, "... heads seq dim"],
     ) -> Float[Tensor, "... heads seq seq"]:
-        """The scores of a text with itself, from only 2T − 1 distances instead of T²: every query is multiplied with
-        every distance, and then each row is shifted into place (`shifted`)."""
+        """Compute the scores of a text with itself using only 2T − 1 distances instead of T². Every query is multiplied
+        by every distance's projection, and then each row is shifted into place by `shifted`."""
         length = q.shape[-2]
         apart = torch.arange(length - 1, -length, -1).double()
         of_distance = self.keys_of(apart).to(q)
@@ -90,11 +92,11 @@ class TransformerXL(Scheme):
 def shifted(
     x: Shaped[Tensor, "*batch seq both"],
 ) -> Shaped[Tensor, "*batch seq seq"]:
-    """Shifts the rows of x (T, 2T − 1) so that in the result (T, T), column n of row m has distance m − n. The columns
-    of x are the distances T − 1 … −(T − 1).
+    """Shift the rows of x (T, 2T − 1) so that column n of row m in the result (T, T) has distance m − n. The columns of
+    x belong to the distances T − 1 … −(T − 1).
 
-    We put a column of zeros first, and then read the same numbers in rows that are one entry shorter. Each row then
-    starts one entry later, so no lookups are needed.
+    We prepend a column of zeros, and then read the same numbers in rows that are one entry shorter. Each row then
+    starts one entry later than the one before, so no lookups are needed.
 
     >>> shifted(torch.tensor([[1, 0, -1], [1, 0, -1]]))
     tensor([[ 0, -1],

@@ -1,6 +1,6 @@
-"""Schemes that multiply: RoPE rotates queries and keys, and xPos also makes their product smaller at larger distances.
+"""Schemes that multiply. RoPE rotates queries and keys; xPos also makes their product smaller as the distance grows.
 
-Source of xPos: Sun et al. 2023, *A Length-Extrapolatable Transformer*, section 3 and its published code.
+Source of xPos: Sun et al. 2023, *A Length-Extrapolatable Transformer*, section 3, and its published code.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ropebook.shapes import Float
 
 
 class Rope(Scheme):
-    """Rotates each pair by mθ_i, interleaved (Su et al. 2021)."""
+    """RoPE: rotates each pair by mθ_i, in the interleaved layout (Su et al. 2021)."""
 
     def __init__(self, dim: int, base: float = 10000.0):
         super().__init__()
         self.dim, self.base = dim_and_base(dim, base)
 
     def turned(self, x: Tensor, places: Tensor) -> Tensor:
-        """Rotates each vector of x (…, seq, dim) by its position (seq,)."""
+        """Rotate each vector of x (…, seq, dim) by its position (seq,)."""
         tables = cos_sin(places, inv_freq(self.dim, self.base), wide(x.dtype))
         return apply_rotary(x, *tables, layout="interleaved")
 
@@ -38,23 +38,24 @@ class Rope(Scheme):
 
 
 class XPos(Rope):
-    """RoPE that also multiplies pair i of the query by ζ_i^(m/512) and pair i of the key by ζ_i^(−n/512), where ζ_i =
-    (2i/d + 0.4)/1.4.
+    """xPos: RoPE that also multiplies pair i of the query by ζ_i^(m/512) and pair i of the key by ζ_i^(−n/512), where
+    ζ_i = (2i/d + 0.4)/1.4.
 
-    Together that gives ζ_i^(Δ/512), which is less than 1 for keys before the query and more than 1 for keys after it,
-    so the scheme is for decoders. The key's factor alone grows with the position, so beyond a limit (`reach`) numbers
-    overflow.
+    The two factors multiply to ζ_i^(Δ/512), which is less than 1 for keys before the query and more than 1 for keys
+    after it. The scheme is therefore meant for decoders. The key's factor alone grows with the position, so numbers
+    overflow beyond a limit (`reach`).
     """
 
     SCALE, GAMMA = 512, 0.4
 
     def zeta(self) -> Float[Tensor, " pairs"]:
-        """The factors ζ_i, (d/2,), float64, in rising order from 0.4/1.4."""
+        """Return the factors ζ_i, (d/2,), float64, in increasing order from 0.4/1.4."""
         share = torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim
         return (share + self.GAMMA) / (1 + self.GAMMA)
 
     def scaled(self, x: Tensor, powers: Tensor) -> Tensor:
-        """Multiplies pair i of each vector of x (…, seq, dim) by ζ_i^power, with the vector's own power (seq,)."""
+        """Multiply pair i of each vector of x (…, seq, dim) by ζ_i^power. ``powers`` (seq,) has one power for each
+        vector."""
         factors = self.zeta().to(powers.device) ** powers[:, None]
         return x * factors.repeat_interleave(2, -1).to(x)
 
@@ -64,7 +65,8 @@ class XPos(Rope):
         return Parts(self.scaled(q, m), self.scaled(k, -n), None)
 
     def reach(self, dtype: torch.dtype) -> int:
-        """The last position at which the largest factor, the first pair's ζ_0^(−n/512), does not overflow in this type.
+        """Return the last position at which the largest factor, the first pair's ζ_0^(−n/512), does not overflow in
+        this type.
 
         >>> XPos(64).reach(torch.float16), XPos(64).reach(torch.float32)
         (4532, 36260)
@@ -74,9 +76,10 @@ class XPos(Rope):
 
 
 def in_turn(schemes: Sequence[Scheme], n_layers: int) -> list[Scheme]:
-    """The scheme of each layer: the given schemes in order, repeated until every layer has one.
+    """Return the scheme of each layer, by repeating the given schemes in order until every layer has one.
 
-    With ``[Rope(64), Nothing()]`` every other layer has no positions, so it finds content equally well at any distance.
+    With ``[Rope(64), Nothing()]``, every other layer has no positions, so it finds content equally well at any
+    distance.
 
     >>> [type(one).__name__ for one in in_turn([Rope(64), Rope(64), XPos(64)], 4)]
     ['Rope', 'Rope', 'XPos', 'Rope']

@@ -2,12 +2,12 @@
 
 - `layer`: the attention layer, and a test of whether its output depends on absolute positions.
 - `cache`: the keys and values of all tokens so far.
-- `packing`: several texts in one row, and padding.
-- `llama`: a whole language model.
+- `packing`: several sequences in one row, and padding.
+- `llama`: a complete language model.
 
-Tensors are (batch, heads, seq, head_dim). Masks are boolean, with **True where a query may attend to a key**, as in
-chapter *Attention*. Positions are integers counted from 0, of shape (seq,) if all rows have the same positions, or
-(batch, seq).
+Tensors are (batch, heads, seq, head_dim). Masks are boolean, with **True where a query may attend to a key**, as in the
+*Attention* chapter. Positions are integers counted from 0. Their shape is (seq,) if all rows have the same positions,
+otherwise (batch, seq).
 """
 
 from ropebook.rotary_attention.cache import KVCache

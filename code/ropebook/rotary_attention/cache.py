@@ -11,13 +11,13 @@ from ropebook import checks
 
 
 class KVCache:
-    """One layer's rotated keys and values of all tokens so far, with memory for ``max_len`` tokens.
+    """One layer's rotated keys and its values for all tokens so far, with memory for ``max_len`` tokens.
 
     A key is rotated once, by its own position, and never again. That is enough, because every query is rotated by its
-    own position too, and then the score depends only on the distance. It fails if the frequencies change while the text
-    grows, as in dynamic scaling, because the keys in the cache were rotated with the old frequencies. So layers with
-    such frequencies refuse a cache. Only :class:`ropebook.extrapolation.ExtendedAttention` accepts one: with unrotated
-    keys, or if you explicitly ask for "rotated" keys.
+    own position too, and then the score depends only on the distance. This fails if the frequencies change while the
+    text grows, as in dynamic scaling, because the keys in the cache were rotated with the old frequencies. So layers
+    with such frequencies refuse a cache. Only :class:`ropebook.extrapolation.ExtendedAttention` accepts a cache, either
+    with unrotated keys, or if you explicitly ask for "rotated" keys.
 
     Memory is allocated when the first keys arrive, for their batch size, dtype and device. It is overwritten in place,
     so use a cache only for inference, under ``torch.no_grad()``.
@@ -36,9 +36,10 @@ class KVCache:
         self.length = 0
 
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep ``k`` and ``v``, (batch, n_kv_heads, new, head_dim) each, and return those of all tokens so far.
+        """Append ``k`` and ``v``, (batch, n_kv_heads, new, head_dim) each, and return the keys and values of all tokens
+        so far.
 
-        ``ValueError`` if their shape, dtype or device doesn't match the cache, or if there is no room for them; the
+        ``ValueError`` if their shape, dtype or device doesn't match the cache, or if there is no room for them. The
         cache is then unchanged.
         """
         self._check(k, v)
@@ -58,8 +59,8 @@ class KVCache:
         self.__dict__.pop("values", None)
 
     def crop(self, length: int) -> None:
-        """Keep only the first ``length`` tokens, for example after wrongly guessing the next tokens. The next token
-        then goes to position ``length``.
+        """Keep only the first ``length`` tokens, for example after a wrong guess of the next tokens. The next token
+        will then go to position ``length``.
 
         >>> cache = KVCache(max_len=6)
         >>> cache.append(torch.ones(1, 2, 5, 8), torch.ones(1, 2, 5, 8))[0].shape
@@ -119,7 +120,7 @@ class KVCache:
 def _check_same(
     name: str, x: Tensor, other_name: str, other: Tensor, shape: Sequence[int]
 ) -> None:
-    """Checks that ``x`` has this ``shape``, and ``other``'s dtype and device."""
+    """Check that ``x`` has this ``shape``, and that it has the dtype and device of ``other``."""
     found, wanted = (
         (tuple(s), t.dtype, str(t.device))
         for s, t in ((x.shape, x), (shape, other))

@@ -68,7 +68,7 @@ class RotaryAttention(MultiHeadAttention):
     def project(
         self, x: Tensor, positions: Tensor | None = None, offset: int = 0
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns the rotated queries, the rotated keys and the values of ``x``: (batch, heads, seq, head_dim) each."""
+        """Return the rotated queries, the rotated keys and the values of ``x``: (batch, heads, seq, head_dim) each."""
         q, k, v = super().project(x)
         q, k = self.rotary(q, k, positions, offset=offset)
         return q, k, v
@@ -83,13 +83,13 @@ class RotaryAttention(MultiHeadAttention):
         cache: KVCache | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Maps x (batch, seq, dim) to an output of the same shape, or with ``return_weights`` to the pair (output,
+        """Map x (batch, seq, dim) to an output of the same shape, or with ``return_weights`` to the pair (output,
         weights).
 
-        ``positions``: (seq,) or (batch, seq); by default the tokens follow those in ``cache``, or start at 0.
-        ``mask`` and ``is_causal``: as in `ropebook.attention.attention_weights`. The keys are first those in the cache
-        and then the new ones, so ``mask`` must broadcast to (batch, n_heads, seq, cached + seq), which is also the
-        shape of the weights. "Causal" refers to the order in the row, even if the positions have another order.
+        ``positions``: (seq,) or (batch, seq); by default the tokens follow those in ``cache``, or start at 0. ``mask``
+        and ``is_causal``: as in `ropebook.attention.attention_weights`. The keys in the cache come first, followed by
+        the new keys, so ``mask`` must broadcast to (batch, n_heads, seq, cached + seq), which is also the shape of the
+        weights. "Causal" refers to the order of tokens in the row, even if their positions are in a different order.
 
         ``ValueError`` for a ``cache`` if the frequencies follow the length: see :class:`KVCache`.
 
@@ -111,12 +111,12 @@ class RotaryAttention(MultiHeadAttention):
             # one new token may attend to everything
             is_causal = False
         if mask is not None or cached:
-            # torch's is_causal allows no mask besides, and aligns the first query with the first key.
+            # torch's is_causal can't be combined with a mask, and it aligns the first query with the first key.
             shape = (batch, self.n_heads, seq_len, cached + seq_len)
             mask = whole_mask(mask, is_causal, shape, x.device)
             is_causal = False
         offset = cached if positions is None else 0
-        # ExtendedAttention has this attribute. If it is "rotated" there, that is safe or was explicitly requested.
+        # ExtendedAttention has the attribute ``keep``. If it is "rotated", that is safe or was explicitly requested.
         if cache is not None and getattr(self, "keep", None) != "rotated":
             scaling = getattr(self.rotary, "scaling", None)
             if self.follows_length:
@@ -125,8 +125,8 @@ class RotaryAttention(MultiHeadAttention):
                     f"got a cache with {scaling!r}: fix the frequencies, or keep unrotated keys (ExtendedAttention)"
                 )
             if scaling is not None and positions is None:
-                # A custom function may lack the attribute. If it gets a tensor of positions, it gets no length to
-                # follow either.
+                # A custom scaling function may lack follows_length. If it gets a tensor of positions, it gets no length
+                # that it could follow.
                 positions = torch.arange(cached, cached + seq_len, device=x.device)
                 offset = 0
         q, k, v = self.project(x, positions, offset)
@@ -142,7 +142,7 @@ class RotaryAttention(MultiHeadAttention):
 
 @torch.no_grad()
 def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
-    """How much the outputs change when every position moves by ``shift``, relative to the largest output.
+    """Return how much the outputs change when every position moves by ``shift``, relative to the largest output.
 
     The result is zero up to rounding if scores depend only on the distance between positions. ``x``: (batch, seq, dim).
 
@@ -158,7 +158,7 @@ def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
 
 
 class RotatedValueAttention(RotaryAttention):
-    """A mistake that we keep in order to measure it: values are rotated too. When the text moves by t positions, the
+    """A mistake that we keep in order to measure it: values are rotated too. When all tokens move by t positions, the
     output of each head is multiplied by R_t, so it reveals absolute positions.
 
     >>> x = torch.randn(1, 8, 16, dtype=torch.float64)

@@ -1,7 +1,7 @@
-"""A whole language model like Llama.
+"""A complete language model in the style of Llama.
 
-Source: Touvron et al. 2023, *LLaMA*, section 2.2. There is an RMSNorm before each part of a layer, a SwiGLU, and RoPE
-in every layer.
+Source: Touvron et al. 2023, *LLaMA*, section 2.2. Every layer has an RMSNorm before each of its parts, a SwiGLU, and
+RoPE.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ class LlamaLayer(nn.Module):
 
 
 class LlamaModel(nn.Module):
-    """A language model like Llama, which maps tokens (batch, seq) to logits (batch, seq, vocab_size).
+    """A Llama-style language model, which maps tokens (batch, seq) to logits (batch, seq, vocab_size).
 
     ``dim``: the width. ``hidden_dim``: the width inside the SwiGLU. ``tied``: whether the last projection shares the
-    embedding's weights. ``attention_bias`` and ``mlp_bias`` are Llama's switches, both off in the published models.
-    ``head_dim`` and ``rotary`` mean the same as in :class:`RotaryAttention`. There is no dropout.
+    embedding's weights. ``attention_bias`` and ``mlp_bias`` switch on biases, as in Llama's config; both are off in the
+    published models. ``head_dim`` and ``rotary`` mean the same as in :class:`RotaryAttention`. There is no dropout.
 
     >>> model = LlamaModel(10, dim=8, hidden_dim=16, n_layers=2, n_heads=2, layout="half")
     >>> model(torch.tensor([[1, 2, 3]])).shape
@@ -150,7 +150,7 @@ class LlamaModel(nn.Module):
         mask: Tensor | None = None,
         caches: Sequence[KVCache] | None = None,
     ) -> Tensor:
-        """Returns the logits. ``positions`` and ``mask`` are passed to every layer (see :class:`RotaryAttention`).
+        """Return the logits. ``positions`` and ``mask`` are passed to every layer (see :class:`RotaryAttention`).
         ``caches``: one for each layer, all of the same length (`new_caches`)."""
         self._check_tokens(tokens)
         if caches is None:
@@ -166,8 +166,8 @@ class LlamaModel(nn.Module):
 
     @contextlib.contextmanager
     def _same_places(self) -> Iterator[None]:
-        """A context in which cosines and sines are computed once for all layers. A compiler does that without our
-        help."""
+        """Return a context manager in which cosines and sines are computed only once for all layers. A compiler does
+        that without our help."""
         with contextlib.ExitStack() as stack:
             if not torch.compiler.is_compiling():
                 for rotary in {layer.attention.rotary for layer in self.layers}:
@@ -199,14 +199,14 @@ class LlamaModel(nn.Module):
     def embed(
         self, tokens: Tensor, positions: Tensor | None, offset: int
     ) -> Tensor:
-        """Maps tokens (batch, seq) to vectors (batch, seq, dim). A word's vector doesn't contain its position, which
-        only enters in the layers. A subclass that adds positions to words overrides this method; ``offset`` is the
+        """Map tokens (batch, seq) to vectors (batch, seq, dim). A word's vector doesn't contain its position; positions
+        enter only in the layers. A subclass that adds positions to words overrides this method. ``offset`` is the
         number of cached tokens.
         """
         return self.embedding(tokens)
 
     def new_caches(self, max_len: int) -> list[KVCache]:
-        """Makes an empty cache for every layer, with room for ``max_len`` tokens."""
+        """Make an empty cache with room for ``max_len`` tokens for every layer."""
         return [KVCache(max_len) for _ in self.layers]
 
     @torch.no_grad()
@@ -216,13 +216,14 @@ class LlamaModel(nn.Module):
         new_tokens: int,
         lengths: Sequence[int] | Tensor | None = None,
     ) -> Tensor:
-        """Continues ``tokens`` (batch, seq) by ``new_tokens`` tokens, always choosing the most likely one: (batch, seq
-        + new_tokens).
+        """Extend ``tokens`` (batch, seq) by ``new_tokens`` tokens, always choosing the most likely one: (batch, seq +
+        new_tokens).
 
-        ``lengths``: the prompts' lengths, at least 1; the prompts must then end where their rows end
-        (:func:`left_padded`). The prompt goes through the model once. After that only one token at a time does, because
-        the caches have the keys and values of the others. If the frequencies follow the length, no cache is valid, so
-        the whole text goes through the model for each token, and all prompts must have the same length.
+        ``lengths``: the prompts' lengths, at least 1; the prompts must then be padded on the left
+        (:func:`left_padded`). The prompt goes through the model in a single pass. After that, only the newest token
+        does, because the caches contain the keys and values of all earlier ones. If the frequencies follow the length,
+        no cache is valid, so the whole text goes through the model for each token, and all prompts must have the same
+        length.
         """
         self._check_tokens(tokens)
         new_tokens = checks.integer("new_tokens", new_tokens, minimum=1)
@@ -282,16 +283,16 @@ class LlamaModel(nn.Module):
         layout: str = "half",
         **rotary,
     ) -> LlamaModel:
-        """Makes a model from the ``state_dict()`` and the ``config`` of transformers' ``LlamaForCausalLM``. The weights
+        """Make a model from the ``state_dict()`` and the ``config`` of transformers' ``LlamaForCausalLM``. The weights
         are copied.
 
         transformers' layout is "half". For ``layout="interleaved"`` the rows of the query and key projections are
         reordered head by head, so that the scores, and therefore the logits, stay the same. ``rotary``: further options
         of ``RotaryEmbedding``.
 
-        A config that asks for something this model can't do is refused: another ``model_type`` or ``hidden_act``;
-        without ``scaling``, a ``rope_type`` other than "default", or keys in ``rope_parameters`` that belong to another
-        type; and without ``rotary_dim``, a ``partial_rotary_factor`` below 1.
+        A config is refused if it asks for something this model can't do: another ``model_type`` or ``hidden_act``; a
+        ``rope_type`` other than "default", or keys in ``rope_parameters`` that belong to another type, unless you pass
+        ``scaling``; or a ``partial_rotary_factor`` below 1, unless you pass ``rotary_dim``.
         """
         checks.choice("config.model_type", config.model_type, ["llama"])
         checks.choice("config.hidden_act", config.hidden_act, ["silu"])
@@ -365,7 +366,7 @@ _OUR_NAMES = {
 
 
 def _our_name(name: str) -> str:
-    """Returns the name that a weight of transformers' Llama has here.
+    """Return this model's name for a weight of transformers' Llama.
 
     >>> _our_name("model.layers.0.self_attn.o_proj.weight")
     'layers.0.attention.out_proj.weight'

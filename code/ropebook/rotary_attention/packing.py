@@ -1,4 +1,4 @@
-"""Positions and masks for several texts in one row, and for texts that are padded on the left."""
+"""Positions and masks for several sequences packed in one row, and for sequences that are padded on the left."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ropebook.attention import padding_mask
 
 
 def packed_positions(segment_ids: Tensor) -> Tensor:
-    """Counts positions from 0 in every text of a row; the result (…, seq) is int64.
+    """Return positions that start from 0 in each sequence of a row: (…, seq), int64.
 
-    ``segment_ids``: integers; a run of equal ids is one text.
+    ``segment_ids``: integers; a run of equal ids is one sequence.
 
     >>> packed_positions(torch.tensor([7, 7, 7, 8, 8]))
     tensor([0, 1, 2, 0, 1])
@@ -26,12 +26,12 @@ def packed_positions(segment_ids: Tensor) -> Tensor:
 
 
 def packed_mask(segment_ids: Tensor, q_len: int | None = None) -> Tensor:
-    """A boolean mask (…, 1, q_len, seq): True where query and key belong to the same text. The axis of size 1 is for
-    the heads.
+    """Return a boolean mask (…, 1, q_len, seq): True where query and key belong to the same sequence. The axis of size
+    1 is for the heads.
 
     ``segment_ids`` (…, seq): as in :func:`packed_positions`. The queries are the last ``q_len`` tokens of the row
-    (default: all tokens), as in decoding with a cache. The mask does not hide later tokens of the same text; use the
-    layer's ``is_causal`` for that.
+    (default: all tokens), as in decoding with a cache. The mask does not hide later tokens of the same sequence; use
+    the layer's ``is_causal`` for that.
 
     >>> packed_mask(torch.tensor([7, 7, 8])).int().squeeze()
     tensor([[1, 1, 0],
@@ -50,11 +50,11 @@ def left_padded(
     seq_len: int,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Segment ids (batch, seq_len) for texts that end where their row ends: 0 for the padding before a text, 1 for the
-    text.
+    """Return segment ids (batch, seq_len) for sequences that are padded on the left: 0 for the padding, 1 for the
+    tokens.
 
-    Padding is treated as one more text in the row. So the real text is not affected by it, and the queries of the
-    padding still have something to attend to.
+    Padding is treated as a separate sequence in the row. So it does not affect the real tokens, and its own queries
+    still have something to attend to.
 
     >>> segments = left_padded([1, 3], 3)
     >>> segments
@@ -68,8 +68,8 @@ def left_padded(
 
 
 def _runs(segment_ids: Tensor) -> Tensor:
-    """Numbers the runs of equal ids, and returns each entry's number. Equal ids that are not neighbours belong to
-    different texts."""
+    """Number the runs of equal ids, and return the number of each entry's run. Equal ids in different runs belong to
+    different sequences."""
     if (
         not isinstance(segment_ids, Tensor)
         or segment_ids.is_floating_point()

@@ -1,5 +1,4 @@
-"""Sinusoidal positions: where they come from, what a model can find out from them, and the effect of adding them to
-words.
+"""Sinusoidal positions: where they come from, what a model can infer from them, and the effect of adding them to words.
 
 Notation: position m (of the query) and n (of the key), distance Δ = m − n, dimension d (even), pair index
 i = 0 … d/2 − 1, base b, frequency θ_i = b^(−2i/d) in radians per position. The encoding of position m is the vector
@@ -13,12 +12,12 @@ float64 (mps), the angles are computed on the CPU.
 
 - `vectors`: the encoding, and the effect of rounding.
 - `codes`: counting, fractions, binary digits.
-- `distances`: the step as a matrix, the product of two encodings.
+- `distances`: a step as a matrix, and the product of two encodings.
 - `uniqueness`: how close the code comes to repeating itself.
 - `adding`: a score in four terms, and the order of the entries.
-- `heads`: what one head can compute from the positions.
+- `heads`: the scores that one head can compute from positions alone.
 - `modules`: layers that add positions.
-- `drawings`: the pictures of the pages.
+- `drawings`: the pictures for the pages.
 
 Frequencies and angles are those of `ropebook.rope`.
 """

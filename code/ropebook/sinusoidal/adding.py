@@ -1,5 +1,5 @@
-"""How adding positions splits a score into four terms, and why the order of the entries makes no difference to trained
-weights."""
+"""How adding positions to words splits a score into four terms, and why the order of the entries makes no difference to
+trained weights."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class FourTerms(NamedTuple):
 
 
 def four_terms(x: Tensor, y: Tensor, p: Tensor, q: Tensor) -> FourTerms:
-    """Splits the score (x + p)·(y + q) into its four terms x·y, x·q, p·y, p·q.
+    """Split the score (x + p)·(y + q) into its four terms x·y, x·q, p·y, p·q.
 
     ``x`` is the query's word and ``p`` its position; ``y`` is the key's word and ``q`` its position. They are floating
-    point, with shapes (…, d) that broadcast and the same d. Each term has the broadcast shape without d. Half types are
-    multiplied in float32. If there are weights, project first: the terms of (W_q(x + p))·(W_k(y + q)) are
+    point, with shapes (…, d) that broadcast and the same d. Each term has the broadcast shape without d. Half-precision
+    types are multiplied in float32. If there are weights, project first: the terms of (W_q(x + p))·(W_k(y + q)) are
     ``four_terms(x @ W_q.T, y @ W_k.T, p @ W_q.T, q @ W_k.T)``.
 
     >>> terms = four_terms(*torch.tensor([[1.0, 2.0], [3.0, 0.0], [0.0, 1.0], [0.5, 0.5]]))
@@ -84,8 +84,8 @@ def slide(
     shifts: Positions,
     base: float = 10000.0,
 ) -> FourTerms:
-    """The four terms while two words slide along the text together: their positions are m + t and n + t, for every
-    shift t.
+    """Return the four terms for two words that slide along the text together: for every shift t, their positions are m
+    + t and n + t.
 
     ``x``, ``y``: word vectors (…, d); ``shifts``: shape (shifts,). Each term: (…, shifts), float64. The distance stays
     m − n, so the term position·position does not change. The two cross terms do change, because they depend on where in
@@ -127,7 +127,7 @@ def term_sizes(
     samples: int = 4096,
     generator: torch.Generator | None = None,
 ) -> FourTerms:
-    """The measured size (root mean square) of each of the four terms over random words at positions m and n.
+    """Measure the size (root mean square) of each of the four terms over random words at positions m and n.
 
     Words have independent normal entries with standard deviation ``std``. We expect std²·√d for word·word and
     std·√(d/2) for each cross term, at every m and n. For position·position the size is exactly |K(m − n)| for any
@@ -159,7 +159,7 @@ def term_sizes(
 
 
 def pair_order(order: Positions) -> Tensor:
-    """The order of the dim entries when the dim/2 pairs (frequencies) are put in the given order.
+    """Return the order of the dim entries when the dim/2 pairs (frequencies) are put in the given order.
 
     >>> pair_order([2, 0, 1])
     tensor([4, 5, 0, 1, 2, 3])
@@ -169,7 +169,7 @@ def pair_order(order: Positions) -> Tensor:
 
 
 def absorb_order(weight: Tensor, order: Positions) -> Tensor:
-    """Reorders weights so that they undo a new order of the input: ``absorb_order(W, order) @ z[order]`` is ``W @ z``.
+    """Reorder weights to compensate for a new order of the inputs: ``absorb_order(W, order) @ z[order]`` is ``W @ z``.
 
     ``weight``: (outputs, inputs), as in torch.nn.Linear. ``order``: a permutation of the inputs. This is why the order
     of the frequencies does not matter before training: anything that W_q and W_k can do with one order, other W_q and

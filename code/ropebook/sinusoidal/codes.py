@@ -14,9 +14,9 @@ from ropebook.sinusoidal.vectors import FLOATS
 
 
 def counting(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """The simplest code: position m is the number m. Shape (length, 1).
+    """Return the simplest code, in which position m is the number m. Shape (length, 1).
 
-    It grows without bound, and so does its product with anything. Half-precision types also run out of integers:
+    The code grows without bound, and so do products with it. Half-precision types also run out of integers:
 
     >>> counting(258, torch.bfloat16)[255:].flatten().tolist()
     [255.0, 256.0, 256.0]
@@ -27,9 +27,9 @@ def counting(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def fractions(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Counting, squeezed into 0 … 1: position m is m/(length − 1). Shape (length, 1); length at least 2.
+    """Return the counting code squeezed into 0 … 1: position m is m/(length − 1). Shape (length, 1); length at least 2.
 
-    Now the code stays small, but the size of a step from word to word depends on the length of the text:
+    This code stays small, but the size of a step from word to word depends on the length of the text:
 
     >>> fractions(3).flatten().tolist(), fractions(5).flatten().tolist()
     ([0.0, 0.5, 1.0], [0.0, 0.25, 0.5, 0.75, 1.0])
@@ -42,7 +42,7 @@ def fractions(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def binary_digits(positions: Positions, bits: int) -> Tensor:
-    """The binary digits of positions, lowest first: shape positions.shape + (bits,), int64.
+    """Return the binary digits of positions, lowest digit first: shape positions.shape + (bits,), int64.
 
     Digit j is a square wave of period 2^(j+1) (`binary_periods`). Positions are integers from 0 to 2^bits − 1.
 
@@ -58,7 +58,7 @@ def binary_digits(positions: Positions, bits: int) -> Tensor:
 
 
 def binary_periods(bits: int) -> Tensor:
-    """The periods 2^(j+1) of the binary digits j = 0 … bits − 1, in positions: shape (bits,), int64.
+    """Return the periods 2^(j+1) of the binary digits j = 0 … bits − 1, in positions: shape (bits,), int64.
 
     >>> binary_periods(4)
     tensor([ 2,  4,  8, 16])
@@ -68,7 +68,7 @@ def binary_periods(bits: int) -> Tensor:
 
 
 def binary_waves(positions: Positions, bits: int) -> Tensor:
-    """The sinusoids inside the binary digits: shape positions.shape + (bits,), float64.
+    """Return the sinusoids behind the binary digits: shape positions.shape + (bits,), float64.
 
     Wave j is −sin(2π(m + ½)/2^(j+1)). It has the period of digit j, and it is positive exactly where the digit is 1, so
     the digit is the sign of the wave. The ½ shifts the wave so that it is never 0 at a whole position.
@@ -91,7 +91,8 @@ class CodeSummary(NamedTuple):
 
 
 def describe_codes(codes: Tensor) -> CodeSummary:
-    """Measure a position code: how large it is, how far apart neighbours are, and how many positions it distinguishes.
+    """Measure a position code: the size of its vectors, the steps between neighbours, and the number of positions it
+    distinguishes.
 
     ``codes``: (length, numbers per position), floating point, length at least 2. A good code has bounded norms, steps
     of the same size everywhere and for every length, and as many distinct rows as positions.
@@ -116,11 +117,11 @@ def describe_codes(codes: Tensor) -> CodeSummary:
 
 
 def collisions(codes: Tensor) -> Tensor:
-    """Finds the positions that share their code with an earlier position: shape (count, 2), rows (earliest, later),
+    """Find the positions that share their code with an earlier position: shape (count, 2), rows (earliest, later),
     int64.
 
-    ``codes``: (length,) or (length, numbers per position). They are compared without rounding, so round them to a type
-    first: ``collisions(encoding(range(4096), 64, dtype=torch.bfloat16))``.
+    ``codes``: (length,) or (length, numbers per position). Codes are compared exactly, so round them to the dtype of
+    interest first: ``collisions(encoding(range(4096), 64, dtype=torch.bfloat16))``.
 
     >>> collisions(counting(262, torch.bfloat16))
     tensor([[256, 257],
@@ -146,8 +147,8 @@ def collisions(codes: Tensor) -> Tensor:
 def whole_positions(
     name: str, value: Positions, minimum: int, maximum: int, note: str = ""
 ) -> Tensor:
-    """Converts ``value`` to a tensor of whole positions from ``minimum`` to ``maximum``. Errors call it ``name`` and
-    end with ``note``.
+    """Convert ``value`` to a tensor of whole positions from ``minimum`` to ``maximum``. Errors call it ``name`` and end
+    with ``note``.
 
     >>> whole_positions("m", [0, 7], minimum=0, maximum=7)
     tensor([0, 7])

@@ -1,4 +1,4 @@
-"""Relative position: the step as a matrix, the kernel of the distance, and how far apart two encodings are."""
+"""Relative position: a step as a matrix, the distance kernel, and how far apart two encodings are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ropebook.rope import (
 def relative_positions(
     query_positions: Positions, key_positions: Positions
 ) -> Tensor:
-    """The distances Δ = m − n between every query and key: (…, queries) and (…, keys) give (…, queries, keys).
+    """Return the distances Δ = m − n between every query and key: (…, queries) and (…, keys) to (…, queries, keys).
 
     >>> relative_positions([0, 1, 2], [0, 1, 2])
     tensor([[ 0, -1, -2],
@@ -38,15 +38,15 @@ def relative_positions(
 
 
 def shift_matrix(offset: Positions, dim: int, base: float = 10000.0) -> Tensor:
-    """The matrix M_k for which PE_{m+k} = M_k PE_m at every m: shape offset.shape + (dim, dim), float64.
+    """Return the matrix M_k for which PE_{m+k} = M_k PE_m at every m: shape offset.shape + (dim, dim), float64.
 
     For each pair it has a 2 × 2 block on its diagonal, a rotation by kθ_i:
 
         [ cos kθ_i   sin kθ_i]
         [−sin kθ_i   cos kθ_i]
 
-    The rotation is clockwise, because the pair is (sin, cos) and not (cos, sin). It follows that M_k is orthogonal, and
-    that M_j M_k = M_{j+k}.
+    The rotation is clockwise, because the pair is (sin, cos) and not (cos, sin). M_k is orthogonal, and M_j M_k =
+    M_{j+k}.
 
     >>> from ropebook.sinusoidal import encoding
     >>> bool((shift_matrix(3, 8) @ encoding(4, 8, dtype=torch.float64)).allclose(encoding(7, 8, dtype=torch.float64)))
@@ -66,10 +66,11 @@ def shift_matrix(offset: Positions, dim: int, base: float = 10000.0) -> Tensor:
 def distance_kernel(
     distances: Positions, dim: int, base: float = 10000.0
 ) -> Tensor:
-    """The fingerprint of a distance, K(Δ) = Σ_i cos θ_iΔ = PE_m · PE_n: shape distances.shape, float64.
+    """Return the kernel K(Δ) = Σ_i cos θ_iΔ = PE_m · PE_n, a fingerprint of the distance: shape distances.shape,
+    float64.
 
-    It is d/2 at Δ = 0, and it is an even function: K(−Δ) = K(Δ). The sum is taken pair by pair, so for any ``dim`` it
-    needs no more memory than a few copies of the distances.
+    It is d/2 at Δ = 0, and it is an even function: K(−Δ) = K(Δ). The sum is taken pair by pair, so for any ``dim`` the
+    memory needed is only that of a few copies of the distances.
 
     >>> distance_kernel([0, 1, -1], dim=4)
     tensor([2.0000, 1.5403, 1.5403], dtype=torch.float64)
@@ -78,7 +79,7 @@ def distance_kernel(
 
 
 def chord(distances: Positions, dim: int, base: float = 10000.0) -> Tensor:
-    """How far apart two encodings are, |PE_{m+Δ} − PE_m|: shape distances.shape, float64; the same for every m.
+    """Return how far apart two encodings are, |PE_{m+Δ} − PE_m|: shape distances.shape, float64; the same for every m.
 
     It is √(d − 2K(Δ)). We compute it as 2·√(Σ_i sin²(θ_iΔ/2)), which loses no digits where the encodings almost
     coincide.

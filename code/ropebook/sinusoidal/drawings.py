@@ -1,4 +1,4 @@
-"""The pictures of the chapter's pages. Each function draws a picture and shows it with a text alternative."""
+"""The pictures for the chapter's pages. Each function draws a picture and displays it with a text alternative."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw_binary_waves(bits: int = 4) -> None:
-    """Draws the binary digits of the positions 0 … 2^bits − 1, each with the wave inside it. ``bits``: 2 to 6."""
+    """Draw the binary digits of the positions 0 … 2^bits − 1, each with the wave inside it. ``bits``: 2 to 6."""
     from ropebook.figures import BLUE, INK, display_figure, figure
 
     bits = checks.integer("bits", bits, minimum=2, maximum=6)
@@ -41,13 +41,13 @@ def draw_binary_waves(bits: int = 4) -> None:
         f"{bits} rows, one for each binary digit of the positions 0 to {2**bits - 1}. Each row shows a block pattern of "
         "zeros and ones and a sine wave of the same period through it; the wave is above the middle exactly where the "
         f"digit is 1. The lowest digit repeats every 2 positions, the highest every {2**bits}.",
-        "The pale blocks show the digit, up for 1 and down for 0. The line is the wave, with a dot at each whole position. "
-        "The digit says whether the dot is above or below the middle, but not how far.",
+        "Pale blocks show the digit, up for 1 and down for 0. The line is the wave, with a dot at each whole position. "
+        "The digit says only whether the dot is above or below the middle.",
     )
 
 
 def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
-    """Draws the wavelengths of all hands for three bases, with the length of a text as a horizontal line."""
+    """Plot the wavelengths of all clock hands for three bases, with a horizontal line at the length of the text."""
     from ropebook.figures import (
         BLUE,
         MUTED,
@@ -75,13 +75,14 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
         f"Wavelengths of {dim // 2} hands on a logarithmic axis for the bases 1000, 10000 and a million: three "
         "straight lines from 6 upwards, the steeper the larger the base, and a dashed line across at the length of a "
         "text.",
-        "On a logarithmic axis the wavelengths are a straight line: each is the same factor longer than the one "
-        "before. Hands above the dashed line do not complete a turn within the text. Every seventh hand has a dot.",
+        "On a logarithmic axis, the wavelengths lie on a straight line: each is longer than the one before by the same "
+        "factor. Hands above the dashed line do not complete a turn within the text. Every seventh hand has a dot.",
     )
 
 
 def draw_kernel(dim: int = 128, reach: int = 48) -> None:
-    """Draws K(Δ) up to a distance, and marks the four distances whose values are closest."""
+    """Plot K(Δ) for distances up to ``reach``, and mark the two distances whose values are closest, on both sides of
+    0."""
     from ropebook.figures import BLUE, INK, MUTED, display_figure, figure
 
     distances = torch.arange(-checks.integer("reach", reach, minimum=2), reach + 1)
@@ -111,13 +112,13 @@ def draw_kernel(dim: int = 128, reach: int = 48) -> None:
         f"The sum of cosines K against the distance from minus {reach} to {reach}: a sharp symmetric peak at distance "
         "zero, falling within ten tokens, then a slow descent with small waves. Four large dots, two on each side, "
         "lie on one level.",
-        f"K for d = {dim}. It falls, but not steadily. The four large dots seem to lie at one height. K is exactly the same at "
-        "opposite distances; the two dots on one side differ by less than the eye can see.",
+        f"K for d = {dim}. It falls, but not steadily. The four large dots seem to be at the same height. K is exactly the same at "
+        "opposite distances. The two dots on one side differ by less than you can see.",
     )
 
 
 def draw_terms(terms: FourTerms) -> None:
-    """Draws the four terms of a score and their sum along a text, as `slide` gives them for the shifts 0, 1, 2, …"""
+    """Plot the four terms of a score and their sum along a text, as returned by `slide` for the shifts 0, 1, 2, …"""
     from ropebook.figures import (
         BLUE,
         INK,
@@ -151,7 +152,7 @@ def draw_terms(terms: FourTerms) -> None:
 
 
 def draw_turns(dim: int = 128, length: int = 512) -> None:
-    """Draws how many turns each hand completes within a text."""
+    """Plot how many turns each clock hand completes within a text of ``length`` words."""
     from ropebook.figures import (
         BLUE,
         MUTED,
@@ -170,14 +171,14 @@ def draw_turns(dim: int = 128, length: int = 512) -> None:
         ax.plot(pairs[chosen], made[chosen], ".", color=colour, markersize=7)
     ax.axhline(1, color=MUTED, linewidth=1.2, linestyle="--")
     ax.text(dim / 2 - 1, 1.3, "one whole turn", color=MUTED, ha="right")
-    ax.text(0.13 * dim, 14, "came all the way round", color=BLUE)
-    ax.text(0.33 * dim, 0.35, "did not come round", color=ORANGE)
+    ax.text(0.13 * dim, 14, "completed a turn", color=BLUE)
+    ax.text(0.33 * dim, 0.35, "did not complete a turn", color=ORANGE)
     ax.set(yscale="log", xlabel="pair i", ylabel=f"turns in {length - 1} steps")
     powers(ax.yaxis)
     display_figure(
         fig,
         f"The number of turns that each of {dim // 2} hands makes in {length - 1} steps, on a logarithmic axis: a "
-        "straight line that falls and crosses the dashed line of one whole turn half way.",
-        f"Blue hands complete a turn within {length} tokens. In a longer text, orange hands reach angles that were "
-        "never seen.",
+        "straight line that falls and crosses the dashed line for one whole turn halfway along.",
+        f"Blue hands complete a turn within {length} tokens. In a longer text, orange hands reach angles that are "
+        "new to the model.",
     )

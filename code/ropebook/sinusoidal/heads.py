@@ -1,4 +1,5 @@
-"""What one head can compute from the positions: any sum of waves of the distance, at the encoding's frequencies."""
+"""The scores that one head can compute from positions alone: any sum of waves of the distance, at the encoding's
+frequencies."""
 
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ from ropebook import checks
 
 
 def head_matrix(a: Tensor, b: Tensor) -> Tensor:
-    """The matrix B for which PE_mᵀ B PE_n = Σ_i a_i cos θ_i(m − n) + b_i sin θ_i(m − n) at every m and n: (dim, dim).
+    """Return the matrix B for which PE_mᵀ B PE_n = Σ_i a_i cos θ_i(m − n) + b_i sin θ_i(m − n) at every m and n: (dim,
+    dim).
 
     In a head, B is W_Qᵀ W_K. It has a block [[a_i, b_i], [−b_i, a_i]] for each pair and zeros elsewhere, so it commutes
-    with every step M_t. ``a``, ``b``: (dim/2,), floating point. With a = 1 and b = 0 the result is the distance kernel.
-    With a_i = cos kθ_i and b_i = sin kθ_i, B is M_{−k} transposed, and the result is K(Δ − k).
+    with every step matrix M_t. ``a``, ``b``: (dim/2,), floating point. With a = 1 and b = 0 the sum is the distance
+    kernel. With a_i = cos kθ_i and b_i = sin kθ_i, B is M_{−k} transposed, and the sum is K(Δ − k).
 
     >>> head_matrix(torch.tensor([1.0]), torch.tensor([2.0]))
     tensor([[ 1.,  2.],

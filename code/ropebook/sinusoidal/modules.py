@@ -14,8 +14,8 @@ from ropebook.sinusoidal.vectors import encoding
 class SinusoidalEncoding(nn.Module):
     """Adds the sinusoidal encoding to word vectors: x (…, seq, dim) → x + PE, of the same shape and dtype.
 
-    It has no parameters or buffers, so training changes nothing, texts may be of any length, and ``.half()`` has
-    nothing to round. (It would round a buffer of frequencies, which would then be wrong.) Half-precision types are
+    It has no parameters or buffers, so training changes nothing, sequences may have any length, and ``.half()`` has
+    nothing to round. (A buffer of frequencies would be rounded, and would then be wrong.) Half-precision inputs are
     added in float32 and rounded once.
 
     Vaswani et al. (2017) multiply the word vectors by √dim first and apply dropout afterwards; both are left to the
@@ -31,7 +31,8 @@ class SinusoidalEncoding(nn.Module):
         self.dim, self.base = dim_and_base(dim, base)
 
     def forward(self, x: Tensor, positions: Positions | None = None) -> Tensor:
-        """``positions``: as `encoding` takes them, of a shape that broadcasts to x.shape[:-1]; default 0 … seq − 1."""
+        """Add the encoding to x. ``positions``: as in `encoding`, with a shape that broadcasts to x.shape[:-1]; by
+        default 0 … seq − 1."""
         positions = _positions_of(x, positions, self.dim)
         dtype = wide(x.dtype)
         added = encoding(positions, self.dim, self.base, dtype)
@@ -65,7 +66,8 @@ class LearnedPositions(nn.Module):
         nn.init.normal_(self.weight, std=self.std)
 
     def forward(self, x: Tensor, positions: Positions | None = None) -> Tensor:
-        """``positions``: integers from 0 to max_length − 1 that broadcast to x.shape[:-1]; default 0 … seq − 1."""
+        """Add the vectors to x. ``positions``: integers from 0 to max_length − 1 that broadcast to x.shape[:-1]; by
+        default 0 … seq − 1."""
         positions = _positions_of(x, positions, self.dim)
         note = f" (max_length={self.max_length} vectors were learned, no more)"
         positions = whole_positions(
@@ -82,8 +84,8 @@ class LearnedPositions(nn.Module):
 
 
 def _positions_of(x: Tensor, positions: Positions | None, dim: int) -> Tensor:
-    """Returns the positions of the word vectors x, on their device. Given positions are checked against x; the default
-    is 0 … seq − 1."""
+    """Return the positions of the word vectors x, on the device of x. Positions that were passed are checked against x;
+    the default is 0 … seq − 1."""
     checks.floating("x", x)
     if x.ndim < 2 or x.shape[-1] != dim:
         raise ValueError(

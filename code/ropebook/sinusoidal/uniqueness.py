@@ -14,7 +14,7 @@ from ropebook.sinusoidal.distances import chord, distance_kernel
 
 
 class ClosestValues(NamedTuple):
-    """The two distances whose kernel values are closest: |K(first) − K(second)| = ``gap``, which is right to within
+    """The two distances whose kernel values are closest: |K(first) − K(second)| = ``gap``, which is accurate to within
     ``error``."""
 
     first: int
@@ -33,7 +33,7 @@ class ClosestReturn(NamedTuple):
 def closest_values(
     max_distance: int, dim: int, base: float = 10000.0
 ) -> ClosestValues:
-    """Finds the two distances from 0 to max_distance whose values of K are closest.
+    """Find the two distances from 0 to max_distance whose values of K are closest.
 
     If the θ_i are algebraic (as they are for any base that is a whole number or a float), no two whole distances of the
     same sign have the same K. Equal values would mean that a sum of exponentials of distinct algebraic numbers
@@ -64,10 +64,10 @@ def closest_values(
 def closest_return(
     max_distance: int, dim: int, base: float = 10000.0
 ) -> ClosestReturn:
-    """Finds the distance from 1 to max_distance after which the encoding is closest to its old value.
+    """Find the distance from 1 to max_distance after which the encoding is closest to its old value.
 
     On whole positions the vector is always unique, for every base and dim, because θ_0 = 1 radian, and two different
-    whole numbers never differ by a multiple of 2π. The gap says by how little two of them can differ.
+    whole numbers never differ by a multiple of 2π. The gap says how little two vectors can differ.
 
     >>> closest_return(1000, dim=2).distance  # 710/113 is nearly 2π
     710
@@ -81,12 +81,12 @@ def closest_return(
 
 
 def exact_period(dim: int, base: float = 10000.0) -> float | None:
-    """The period of the encoding over *real* positions, or ``None`` if it has none.
+    """Return the period of the encoding over *real* positions, or ``None`` if there is none.
 
-    All pairs return at the same time if and only if the frequencies are commensurate, which means that base^(2/dim) is
-    a rational number p/q (in lowest terms). Then θ_i = (q/p)^i, and the period is 2π·p^(dim/2 − 1). Otherwise the
-    encoding is only almost periodic. On whole positions it has no period at all, since every period is a multiple of
-    2π. ``base`` is taken to be the exact value of the float.
+    All pairs return to their starting angles at the same time if and only if the frequencies are commensurate, which
+    means that base^(2/dim) is a rational number p/q (in lowest terms). Then θ_i = (q/p)^i, and the period is
+    2π·p^(dim/2 − 1). Otherwise the encoding is only almost periodic. On whole positions it has no period at all, since
+    every period is a multiple of 2π. ``base`` is taken to be the exact value of the float.
 
     >>> round(exact_period(8, base=10000) / (2 * math.pi))
     1000
@@ -103,9 +103,9 @@ def exact_period(dim: int, base: float = 10000.0) -> float | None:
 
 
 def _whole_root(value: int, degree: int) -> int | None:
-    """The whole number whose ``degree``-th power is ``value``, or None if there is none."""
+    """Return the whole number whose ``degree``-th power is ``value``, or None if there is none."""
     low, high = 1, 1 << -(-value.bit_length() // degree)
-    # We bisect with integers, because for numbers this long a root in floating point is only a guess.
+    # We bisect with integers, because for numbers with this many digits a floating-point root is only a guess.
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if middle**degree < value else (low, middle)

@@ -23,11 +23,11 @@ FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 def unseen_angles(
     positions: Positions, length: int, dim: int, base: float = 10000.0
 ) -> Tensor:
-    """How far each pair's angle is from the nearest angle that it has in a text of ``length`` words: in radians, from 0
-    to π.
+    """Return how far each pair's angle is from the nearest angle that the pair has in a text of ``length`` words: in
+    radians, from 0 to π.
 
-    Within the text pair i sweeps the arc from 0 to (length − 1)θ_i. On that arc the result is 0; for a pair that
-    completes a turn it is 0 everywhere. Shape positions.shape + (dim/2,), float64; ``positions``: as in `angles`.
+    Within the text, pair i sweeps the arc from 0 to (length − 1)θ_i. The result is 0 on that arc, and 0 everywhere for
+    a pair that completes a turn. Shape positions.shape + (dim/2,), float64; ``positions``: as in `angles`.
 
     >>> unseen_angles([99, 150], length=101, dim=4)  # the second pair has swept 1 radian
     tensor([[0.0000, 0.0000],
@@ -46,7 +46,7 @@ def encoding(
     base: float = 10000.0,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    """The sinusoidal encoding PE of any positions: shape positions.shape + (dim,), interleaved.
+    """Return the sinusoidal encoding PE of any positions: shape positions.shape + (dim,), interleaved.
 
     Entry 2i is sin mθ_i, entry 2i + 1 is cos mθ_i. ``positions``: as in `angles`. The result is on their device, except
     that for mps a float64 result is on the CPU. ``dtype`` is float64, float32, bfloat16 or float16; the angles are
@@ -70,8 +70,8 @@ def encoding_all_in(
     base: float = 10000.0,
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    """A common mistake, kept for comparison: computes `encoding` with positions, frequencies and angles all in
-    ``dtype``.
+    """Compute `encoding` with positions, frequencies and angles all in ``dtype``: a common mistake, kept for
+    comparison.
 
     In bfloat16 and float16 the angle loses digits as m grows, and soon the result is the encoding of some other
     position. In float16, positions from 65520 on become infinite, and their encoding NaN.
@@ -97,13 +97,13 @@ def rounding_error(
     base: float = 10000.0,
     dtype: torch.dtype = torch.bfloat16,
 ) -> RoundingError:
-    """The largest error in ``dtype`` compared with float64, once if only the result is cast (`encoding`), and once if
-    everything is computed in ``dtype`` (`encoding_all_in`).
+    """Return the largest error in ``dtype`` compared with float64, in two cases: only the result is cast (`encoding`),
+    or everything is computed in ``dtype`` (`encoding_all_in`).
 
     If only the result is cast, the error is at most half the spacing of the numbers below 1: 2^−9 in bfloat16, 2^−12 in
-    float16, 2^−25 in float32 (and 2^−25 more in the half types, which torch casts by way of float32). If everything is
-    computed in ``dtype``, the error grows to as much as 2, because a sine can be −1 where it should be +1; it is NaN
-    where float16 positions overflow.
+    float16, 2^−25 in float32 (and 2^−25 more in the half-precision types, which torch casts by way of float32). If
+    everything is computed in ``dtype``, the error grows to as much as 2, because a sine can be −1 where it should be
+    +1; it is NaN where float16 positions overflow.
 
     >>> rounding_error(range(4096), dim=64, dtype=torch.bfloat16).cast_last <= 2**-9 + 2**-25
     True
@@ -122,7 +122,7 @@ def rounding_error(
 
 
 def interleave(radians: Tensor) -> Tensor:
-    """Alternates the sines and cosines of angles (…, d/2): (…, d).
+    """Alternate the sines and cosines of angles: (…, d/2) to (…, d).
 
     >>> interleave(torch.tensor([0.0, math.pi / 2]))[:2]
     tensor([0., 1.])

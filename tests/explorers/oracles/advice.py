@@ -11,12 +11,13 @@ from ropebook.sinusoidal import inv_freq
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the values in the advice, keyed by name.
+    """Return the numbers quoted in the advice, keyed by name.
 
     ``needed`` says whether anything has to be done, and ``young`` is the number of pairs that haven't completed a turn.
     ``scale`` and ``attention`` are YaRN's s and f. ``window``, ``group`` and ``reach`` are Self-Extend's parameters.
-    ``grown`` is dynamic NTK's base at L′, and ``left`` is the angle by which it still exceeds the trained range.
-    ``least`` is the smallest factor for a larger base, and ``raised`` is that base.
+    ``grown`` is dynamic NTK's base at L′, and ``left`` is the largest angle by which a pair still exceeds its trained
+    range with that base. ``least`` is the smallest sufficient NTK factor, and ``raised`` is the larger base that the
+    advice recommends.
 
     >>> from ropebook.explorers.advice import Advice
     >>> data = compute(Advice().dials())
@@ -48,10 +49,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    An angle beyond the trained range is the difference of two angles, each at most as large as that of the first pair
-    without a full turn.
+    An angle beyond the trained range is the difference between two angles. Neither is larger than the angle of the
+    first pair that doesn't complete a turn.
     """
     data = compute(dials)
     largest = max(dials["target_length"], dials["trained_length"]) * 2 * math.pi / (dials["trained_length"] - 1)

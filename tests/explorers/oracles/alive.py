@@ -1,5 +1,5 @@
-"""Reference values for the Alive explorer: what it computes without its model, and what it shows of the model's
-result."""
+"""Reference values for the Alive explorer: the numbers that it computes without its model, and the numbers that it
+takes from the model's result."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ ASKED = ("text", "own", "length", "method", "factor", "base")
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    ``bytes`` is the text for the model to read. ``theta`` is in radians per position, and ``scale`` is a factor on each
-    query's scores. From the distance ``window`` on (0 means nowhere), queries and keys are at the positions
-    ``farQuery`` and ``farKey``. ``fresh`` says whether the result belongs to the current dial settings.
+    ``bytes`` is the text that the model is to read. ``theta`` is in radians per position, and ``scale`` is a factor on
+    each query's scores. At distances of ``window`` and beyond, queries and keys are rotated to the positions
+    ``farQuery`` and ``farKey``; a ``window`` of 0 means that this never happens. ``fresh`` says whether the result
+    belongs to the current dial settings.
 
     The other entries come from the result: the bytes that were read (``shown``), the ``bits`` of each byte except the
-    first, the same values for the model as trained (``plain``), the chosen ``byte``, what the head attends to there
-    (``row``), and the ``means`` of both kinds of bits.
+    first, the same values for the unmodified model (``plain``), the chosen ``byte``, the head's attention weights at
+    that byte (``row``), and the ``means`` of ``bits`` and of ``plain``.
     """
     read = list(text_of(dials["text"], dials["own"], dials["length"]))
     places = torch.arange(len(read) - 1)
@@ -61,15 +62,14 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    Frequencies and factors are compared relative to their own size; measured values must be equal, and positions are
-    integers.
+    Frequencies, factors and means are compared relative to their own size. All other entries must be equal.
     """
     data = compute(dials)
     return {"theta": data["theta"], "scale": data["scale"], "means": data["means"]}
 
 
 def means(bits: list[float]) -> list[float]:
-    """Return the mean within L and, if the text is long enough, the mean beyond it."""
+    """Return the mean of the bits within L and, if the text is longer than L, the mean of those beyond it."""
     return [sum(part) / len(part) for part in (bits[:TRAINED], bits[TRAINED:]) if part]

@@ -39,9 +39,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A coordinate is at most as large as the length of its arrow, and the score is at most the product of both lengths.
+    A coordinate is no larger than the length of its arrow, and the score is no larger than the product of both lengths.
     """
     query, key = math.hypot(*QUERY), math.hypot(*KEY)
     return {"theta": 1.0, "query": query, "key": key, "between": math.pi, "score": query * key, "distance": 0.0}

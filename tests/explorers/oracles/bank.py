@@ -13,10 +13,10 @@ from ropebook.sinusoidal import angles, turns, wavelengths
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    For every pair: its ``turns`` up to the position, its turns up to the ``last`` position of the context, the cosine
-    and sine at the tip of its hand (``tips``, alternating), and its wavelength. ``turned`` is the number of pairs that
-    complete a turn within the context. ``unseen`` is the number of hands at an angle that they don't reach at any
-    position of the context.
+    There are four entries for every pair: the number of ``turns`` it has made at the position, the number it has made
+    at the ``last`` position of the context, the cosine and sine at the tip of its hand (``tips``, alternating), and its
+    wavelength. ``turned`` is the number of pairs that complete a turn within the context. ``unseen`` counts the hands
+    whose angle at the position never occurs within the context.
 
     >>> from ropebook.explorers.bank import Bank
     >>> figure = Bank(base=10_000, dim=128, length=4096)
@@ -38,9 +38,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    Each number is compared relative to its own size. The tips lie on a circle of radius 1, and counts must be equal.
+    Tips lie on a circle of radius 1, so their scale is 1. Counts must be equal, and all other numbers are compared
+    relative to their own size.
     """
     data = compute(dials)
     return {

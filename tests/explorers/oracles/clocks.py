@@ -20,10 +20,11 @@ from ropebook.sinusoidal import (
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    At ``position``: the binary ``digits``, the ``turns`` of each hand since position 0, the ``encoding``, the number of
-    hands without a full turn (``young``), and the ``wavelengths``. For the ``span`` positions that begin at ``start``:
-    the digits of each position (``squares``), the sinusoids inside the digits (``bitWaves``), and those of the pairs
-    ``shown`` (``waves``), with ``fine`` samples per position.
+    The entries for the current ``position`` are its binary ``digits``, the number of ``turns`` that each hand has made
+    since position 0, the ``encoding``, the number of hands that haven't completed a turn (``young``), and the
+    ``wavelengths``. The entries for the ``span`` positions starting at ``start`` are the digits of each position
+    (``squares``), the sinusoid inside each digit (``bitWaves``), and the sinusoids of the pairs ``shown`` (``waves``).
+    Both sets of sinusoids have ``fine`` samples per position.
 
     >>> from ropebook.explorers.clocks import Clocks
     >>> figure = Clocks(position=6)
@@ -51,7 +52,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison: each number relative to its own size; integers must be equal."""
+    """Return the scale of the tolerance for each entry: the number's own size, or 0 for integers, which must be
+    equal."""
     data = compute(dials)
     exact = ("start", "fine", "shown", "digits", "squares", "young")
     return {name: 0.0 if name in exact else np.abs(value).tolist() for name, value in data.items()}
@@ -60,7 +62,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 def window(dials: dict[str, Any]) -> tuple[int, int, list[int]]:
     """Return the first position shown, the samples per position, and the pairs drawn as waves.
 
-    These are all of the pairs, or 13 evenly spaced ones including the first and the last.
+    Up to 13 pairs are all drawn. If there are more, 13 evenly spaced ones are drawn, including the first and the last.
     """
     start = max(0, dials["position"] - dials["span"] // 2)
     pairs = dials["dim"] // 2
@@ -71,11 +73,11 @@ def window(dials: dict[str, Any]) -> tuple[int, int, list[int]]:
 
 
 def curves(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the sinusoids inside the digits, (13, samples), and those of the pairs shown, (pairs shown, samples), in
-    float64.
+    """Return the sinusoids inside the digits, (13, samples), and the sinusoids of the pairs shown, (pairs shown,
+    samples), both in float64.
 
-    Each position is divided into ``fine`` equal parts, from half a position before it to half a position after it. The
-    samples are at the centres of these parts; with a single part, that is the position itself.
+    The unit interval centred on each position is divided into ``fine`` equal parts, and the samples are taken at the
+    centres of these parts. With a single part, the sample is at the position itself.
     """
     start, fine, shown = window(dials)
     at = start - 0.5 + (torch.arange(dials["span"] * fine, dtype=torch.float64) + 0.5) / fine

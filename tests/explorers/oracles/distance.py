@@ -22,14 +22,15 @@ from tests.explorers.draws import normals
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    ``low`` and ``high`` are the smallest and the largest score in each column of ``per`` keys. If ``per`` is 1, they
-    cover every score. Otherwise they cover those of the `sampled_keys`: all keys nearer to the query than ``reach``,
-    and some of the others.
+    ``low`` and ``high`` are the smallest and the largest score in each column of ``per`` keys. If ``per`` is 1, every
+    score is included. Otherwise only the scores of the `sampled_keys` are included: all keys nearer to the query than
+    ``reach``, and some of the others.
 
     The following entries are derived from these scores: ``least`` and its key ``leastAt`` (if several keys tie, the one
     nearest to the query); ``negativeAt``, the key nearest to the query with a score below 0, or −1 if there is none;
     and the number of local ``maxima``, or −1 if scores were sampled. ``home`` is the score at the query's own position.
-    ``swing`` is √(½ Σ|h_i|²), the root mean square of the score where the angles of all pairs are effectively random.
+    ``swing`` is √(½ Σ|h_i|²), the root mean square of the score at distances so large that the angles of all pairs are
+    effectively random.
 
     >>> from ropebook.explorers.distance import Distance
     >>> figure = Distance(dim=256, query=0, length=512)
@@ -61,9 +62,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A score is a sum of d/2 waves with amplitudes |h_i|; positions and the number of maxima must be equal.
+    A score is a sum of d/2 waves with amplitudes |h_i|. Positions and the number of maxima must be equal.
     """
     data = compute(dials)
     size = torch.hypot(*waves_of(dials)).sum().item()
@@ -89,11 +90,11 @@ def waves_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def sampled_keys(query: int, length: int) -> tuple[torch.Tensor, int, int]:
-    """Return the positions of the keys, (samples,) int64; the number of positions per column of the picture; and the
-    distance below which no key of the text is left out.
+    """Return the positions of the sampled keys, (samples,) int64; the number of positions per column of the picture;
+    and the distance below which every key is included.
 
-    In texts of up to 4096 tokens, every key is used. In longer texts, these are the 3072 keys nearest to the query and
-    eight keys in each column, at `CLOSE` and `SPOTS`.
+    In texts of up to 4096 tokens, every key is sampled. In longer texts, the sample consists of the 3072 keys nearest
+    to the query and eight keys in each column, at `CLOSE` and `SPOTS`.
 
     >>> keys, per, reach = sampled_keys(0, 65536)
     >>> per, reach, keys[3072:3075].tolist()
@@ -112,7 +113,8 @@ def sampled_keys(query: int, length: int) -> tuple[torch.Tensor, int, int]:
 
 
 def nearest(keys: torch.Tensor, query: int) -> int:
-    """Return the key nearest to the query; of two equally near keys, the earlier one. If there is no key, return −1.
+    """Return the key nearest to the query. If two are equally near, return the earlier one; if there are none, return
+    −1.
 
     >>> nearest(torch.tensor([9, 1, 20]), 5)
     1

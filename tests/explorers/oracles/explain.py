@@ -9,13 +9,13 @@ from ropebook.explorers.explain import EXAMPLES
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the figure's numbers and texts, keyed by name.
+    """Return the figure's numbers and strings, keyed by name.
 
-    ``error`` is the message for a text that can't be parsed. ``words`` describe the file and one table of frequencies;
-    ``findings`` and ``snippets`` belong to the report. ``kinds`` is the number of kinds of layers, and ``name`` is the
-    kind shown. θ is given before scaling (``plain``) and at the target length (``long``). The remaining entries say
-    which pairs have ``turned``, how far each one goes ``beyond`` the trained angles, how many are ``fresh`` (at some
-    new angle), and the relevant lengths, ``near`` and ``far``.
+    ``error`` is the message shown when the file can't be parsed. ``words`` describe the file and one table of
+    frequencies; ``findings`` and ``snippets`` come from the report. ``kinds`` is the number of kinds of layers, and
+    ``name`` is the kind shown. θ is given before scaling (``plain``) and at the target length (``long``). ``turned``
+    says which pairs complete a turn, ``beyond`` how far each pair exceeds its trained angles, and ``fresh`` how many
+    pairs reach a new angle. ``near`` and ``far`` are the two lengths that are compared.
 
     >>> from ropebook.explorers.explain import Explain
     >>> data = compute(Explain().dials())
@@ -50,9 +50,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    Frequencies are compared relative to their own size; an angle beyond the trained ones is a difference of two angles.
+    Frequencies are compared relative to their own size. An angle beyond the trained range is the difference between two
+    angles.
     """
     data = compute(dials)
     reach = (data["near"] or 0) + (data["far"] or 0)

@@ -15,10 +15,10 @@ from tests.explorers.draws import normals
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    For every pair: the amplitude of its wave, |q_i|² (``size``), its product at ``distance``, and its wavelength. For
-    the first ``summed`` pairs: the ``score`` at that distance, and the ``highest`` score anywhere. The curves run from
-    distance 0 to ``span``: the ``waves`` of the pairs ``shown``, at the ends of 720 columns, and the ``total``, with
-    ``fine`` samples per step.
+    The entries for every pair are the amplitude of its wave, |q_i|² (``size``), its product at ``distance``, and its
+    wavelength. The entries for the sum of the first ``summed`` pairs are the ``score`` at that distance and the
+    ``highest`` score anywhere. The curves run from distance 0 to ``span``. There are the ``waves`` of the pairs
+    ``shown``, sampled at the edges of 720 columns, and the ``total``, with ``fine`` samples per step.
 
     >>> from ropebook.explorers.fourier import Fourier
     >>> figure = Fourier(peak=77, distance=77)
@@ -47,9 +47,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A product has two terms, |a cos Δθ| and |b sin Δθ|; a sum has the terms of all its pairs.
+    A product has two terms, |a cos Δθ| and |b sin Δθ|. A sum has the terms of all its pairs.
     """
     a, b = waves_of(dials)
     data = compute(dials)
@@ -70,15 +70,15 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def query(draw: int, dim: int) -> torch.Tensor:
-    """Return the query, (dim,) in float64: ones for draw 0, otherwise standard normal numbers."""
+    """Return the query, (dim,) in float64: all ones for draw 0, and standard normal numbers for any other draw."""
     if draw == 0:
         return torch.ones(dim, dtype=torch.float64)
     return torch.from_numpy(normals(f"fourier {draw}", dim))
 
 
 def waves_of(dials: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the amplitudes a_i and b_i, each (dim/2,), for the query and the key whose score is highest at
-    ``peak``."""
+    """Return the amplitudes a_i and b_i, each (dim/2,), for the query and for a key chosen so that their score is
+    highest at the distance ``peak``."""
     q = query(dials["draw"], dials["dim"])
     return amplitudes(q, key_for(q, dials["peak"], dials["base"]))
 
@@ -92,7 +92,7 @@ def products_at(
 ) -> torch.Tensor:
     """Return a_i cos Δθ_i + b_i sin Δθ_i for every pair, with the shape distances.shape + (dim/2,).
 
-    With ``size``, the absolute values of both terms are added instead.
+    With ``size=True``, return the sum of the absolute values of both terms instead.
     """
     turned = angles(distances, dials["dim"], dials["base"])
     parts = (a * turned.cos(), b * turned.sin())
@@ -100,7 +100,7 @@ def products_at(
 
 
 def columns(dials: dict[str, Any]) -> torch.Tensor:
-    """Return the distances at the ends of the columns, (721,) in float64."""
+    """Return the distances at the edges of the columns, (721,) in float64."""
     return torch.arange(COLUMNS + 1, dtype=torch.float64) * (dials["span"] / COLUMNS)
 
 
@@ -113,6 +113,7 @@ def samples(dials: dict[str, Any]) -> tuple[torch.Tensor, int]:
 
 
 def rows(pairs: int) -> list[int]:
-    """Return the pairs that are drawn as waves: all of them, or the middle one in each of 16 parts of equal length."""
+    """Return the pairs that are drawn as waves: all of them or, if there are too many, the middle pair of each of 16
+    equal-sized groups."""
     count = min(pairs, MOST_ROWS)
     return [(2 * k + 1) * pairs // (2 * count) for k in range(count)]

@@ -22,9 +22,9 @@ from ropebook.sinusoidal import (
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    ``cells`` are the cells of the picture, row by row, with ``rows`` · ``columns`` numbers, where each column covers
-    ``per`` positions (see :func:`blends`). ``kernel`` is K(m − reference)/(d/2) for each position m. ``wavelengths``
-    are those of the pairs, and ``turned`` is the number of pairs that complete a turn by the last position.
+    ``cells`` lists the picture's cells row by row, ``rows`` · ``columns`` numbers in all. Each column covers ``per``
+    positions (see :func:`blends`). ``kernel`` is K(m − reference)/(d/2) for each position m. ``wavelengths`` has one
+    entry per pair, and ``turned`` is the number of pairs that complete a turn by the last position.
 
     >>> from ropebook.explorers.heatmap import Heatmap
     >>> figure = Heatmap(length=100, reference=50)
@@ -49,9 +49,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A cell is a weighted mean of sines or cosines, and the kernel is a mean of cosines; a wavelength is a single term.
+    A cell is a weighted mean of sines or cosines, the kernel is a mean of cosines, and a wavelength is a single term.
     """
     cosines = angles(distances(dials), dials["dim"], dials["base"]).cos()
     return {
@@ -71,20 +71,20 @@ def distances(dials: dict[str, Any]) -> torch.Tensor:
 
 
 def blends(dials: dict[str, Any], size: bool = False) -> tuple[np.ndarray, int]:
-    """Return the picture, (dim, columns) in float64, with its rows in the displayed order, and ``per``, the number of
-    positions per column.
+    """Return the picture and the number of positions per column (``per``). The picture is (dim, columns) in float64,
+    with rows in the order of the display.
 
-    Up to 640 positions have a column each. Longer texts are smoothed: a column centred at c is the weighted mean of all
+    Up to 640 positions get a column each. Longer texts are smoothed: a column centred at c is the weighted mean of all
     positions m with |m − c| < 2·per, including positions before 0 and after the last one. The weights are cos²(π(m −
-    c)/(4·per)), a Hann window, so that waves too short for the columns vanish instead of looking like slower ones. With
-    ``size``, the absolute values of the encoding are averaged instead.
+    c)/(4·per)), a Hann window, which makes waves too short for the columns vanish instead of looking like slower ones.
+    With ``size=True``, the absolute values of the encoding are averaged.
     """
     dim, length = dials["dim"], dials["length"]
     per = math.ceil(length / MOST_COLUMNS)
     middles = torch.arange(math.ceil(length / per), dtype=torch.float64) * per + (per - 1) / 2
     reach = 2 * per if per > 1 else 1
-    # The offsets must lead to integer positions, so they are integers if the centres are integers, and half-integers
-    # otherwise.
+    # Each centre plus each offset must be an integer position. So the offsets are integers if the centres are, and
+    # half-integers otherwise.
     offsets = np.arange(1 - reach, reach) if per % 2 else np.arange(0.5 - reach, reach)
     weights = np.cos(np.pi * offsets / (2 * reach)) ** 2
     total = np.zeros((len(middles), dim))

@@ -16,10 +16,10 @@ from ropebook.sinusoidal import inv_freq, wavelengths
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    ``target`` is L′ as an integer. ``wavelengths`` are those of the pairs, and ``turned`` is the number of pairs that
-    complete a turn within L. ``beyond`` is the largest angle, in radians, by which a pair exceeds the trained range at
-    L′ without a method. For each of the methods ``shown``, ``stretch`` is the factor on each pair's wavelength, and
-    ``left`` is the largest such angle that remains.
+    ``target`` is L′ as an integer. ``wavelengths`` has one entry per pair, and ``turned`` is the number of pairs that
+    complete a turn within L. ``beyond`` is the largest angle, in radians, by which any pair exceeds its trained range
+    at L′ if no method is used. For each of the methods ``shown``, ``stretch`` is the factor on each pair's wavelength,
+    and ``left`` is the largest excess angle that the method leaves.
 
     >>> from ropebook.explorers.ladder import Ladder
     >>> figure = Ladder(linear=True, yarn=True)  # Llama 2, stretched four times
@@ -44,10 +44,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    An angle beyond the trained range is the difference of two angles, each at most as large as that of the first pair
-    without a full turn.
+    An angle beyond the trained range is the difference between two angles. Neither is larger than the angle of the
+    first pair that doesn't complete a turn.
     """
     data = compute(dials)
     slow = data["wavelengths"][data["turned"] :]
@@ -72,9 +72,9 @@ def target_length(dials: dict[str, Any]) -> int:
 
 
 def methods(dials: dict[str, Any]) -> dict[str, extrapolation.Frequencies]:
-    """Return the methods that are switched on as a dictionary, in the order of `METHODS`.
+    """Return a dictionary of the methods that are switched on, in the order of `METHODS`.
 
-    A dial sets the option of the same name.
+    Each dial sets the option of the same name.
     """
     shown = {name: extrapolation.METHODS[name].form for name in METHODS if dials[name]}
     return {

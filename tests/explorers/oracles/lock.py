@@ -15,10 +15,11 @@ from tests.explorers import draws
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    Over all pairs: both scores at the shift (``rope``, ``added``) and without a shift (``ropeHome``, ``addedHome``),
-    and their values at every shift (``ropeCurve``, ``addedCurve``). For the chosen pair, each as x and y of the query
-    followed by x and y of the key: ``bare``, ``turned``, and ``summed`` (with the encoding added). ``turnedProduct``
-    and ``summedProduct`` are that pair's contributions to the two scores.
+    Both scores, summed over all pairs, are given at the shift (``rope``, ``added``), without a shift (``ropeHome``,
+    ``addedHome``), and at every shift (``ropeCurve``, ``addedCurve``). The chosen pair is given before the rotation
+    (``bare``), after it (``turned``), and with the encoding added instead (``summed``), each time as x and y of the
+    query followed by x and y of the key. ``turnedProduct`` and ``summedProduct`` are the pair's contributions to the
+    two scores.
 
     >>> from ropebook.explorers.lock import Lock
     >>> figure = Lock(m=7, n=3)
@@ -55,9 +56,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A score has four products per pair, each at most as large as the product of the two vectors' lengths in that pair.
+    A score has four products per pair. Each is no larger than the product of the lengths of the query's pair and the
+    key's pair.
     """
     q, k = (x.view(-1, 2).norm(dim=-1) for x in vectors(dials))
     pair = dials["pair"]

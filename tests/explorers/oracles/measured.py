@@ -20,21 +20,24 @@ Rows = Sequence[Sequence[float | None]]
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the figure's data, keyed by name; an entry is None if nothing was measured.
+    """Return the figure's data, keyed by name. A value that was not measured is None.
 
     ``lines`` are the keys of the lines to draw, with the chosen line first. ``against`` is the key of the line that the
-    others are compared with. For the chosen line: its ``factor`` (0 if it has none), whether it is ``tuned``, and
-    whether it ``follows`` the length of the text. ``idle`` lists the dials that have no effect.
+    others are compared with. The chosen line has a ``factor`` (0 if its method takes none). ``tuned`` says whether its
+    model was fine-tuned, and ``follows`` whether its method adapts to the length of the text. ``idle`` lists the dials
+    that have no effect.
 
-    For each line, at the centres ``at`` of the windows: the bits per byte of all ``seeds``, and their ``means``.
-    ``here`` is the mean in the chosen ``window``, which covers the ``bytes`` (from, to), and ``hereSeeds`` are the
-    values of the seeds in it. The share of correct answers at each distance is ``far`` (with ``farSeeds``) in the long
-    texts, and ``near`` (with ``nearSeeds``) in texts of the trained length.
+    Each line has one point per window, plotted at the window's centre (``at``): the bits per byte for each seed
+    (``seeds``), and the mean over the seeds (``means``). ``window`` is the index of the chosen window, and ``bytes``
+    are its first and last byte; ``here`` and ``hereSeeds`` are the mean and the seeds' values in that window. The share
+    of correct answers at each distance is ``far`` (seed by seed, ``farSeeds``) in long texts, and ``near`` (seed by
+    seed, ``nearSeeds``) in texts of the trained length.
 
-    ``hereApart``: for each line except ``against``, its mean here minus that of ``against``. ``apart``: the mean
-    difference in each band with its interval, or, for a scheme, each seed's difference. ``last``: the bits beyond L of
-    the model that only sees its last L bytes. ``lastApart``: these bits in each band, minus those of ``against``.
-    ``band`` and ``distance`` are those that contain the position or lie next to it.
+    ``hereApart`` is the mean in the chosen window minus the mean of ``against``, for each of the other lines. ``apart``
+    is the mean difference in each band with its interval or, for a scheme, each seed's difference. ``last`` has the
+    bits per byte beyond L when the model only sees the last L bytes, and ``lastApart`` has these bits in each band,
+    minus those of ``against``. ``band`` is the index of the band that contains the position, and ``distance`` is the
+    index of the distance nearest to it.
     """
     data, position, text = dials["measured"], dials["position"], dials["text"]
     cells, edges, distances = data["cells"], data["edges"], data["distances"]
@@ -104,8 +107,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def mean_of(rows: Rows) -> list[float | None]:
-    """Return the mean of each column, summed from the first seed to the last as in the script, so that even the last
-    digit agrees."""
+    """Return the mean of each column. The seeds are added in the same order as in the script, so even the last digit
+    agrees."""
     found = []
     for column in zip(*rows, strict=True):
         total = 0.0
@@ -116,17 +119,17 @@ def mean_of(rows: Rows) -> list[float | None]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    Only the centres of the windows are computed. All other entries are measured numbers and their means, and must be
+    Only the centres of the windows are computed. All other entries are measured numbers or means of them, and must be
     equal.
     """
     return {"at": compute(dials)["at"]}
 
 
 def chosen_key(dials: Mapping[str, Any]) -> str:
-    """Return the cell that the dials select. If it doesn't exist, return the one without fine-tuning, without the
-    factor, or without the method."""
+    """Return the cell that the dials select. If it doesn't exist, fall back to the cell without fine-tuning, then
+    without the factor, then without the method."""
     method = f"{LONGER}/{dials['method']}"
     keys = [f"{method}/{dials['factor']}/tuned"] if dials["tuned"] else []
     keys += [f"{method}/{dials['factor']}", method, LONGER]

@@ -13,11 +13,11 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the figure's data.
+    """Return the figure's data, keyed by name.
 
-    It has the channel at each index of q and of k, with its number; the indices that the rotation treats as pairs; and
-    the score and its reference (with everything interleaved), both for the key at every position from 0 to 64 and for
-    the key at n.
+    The data say which channel is at each index of q and of k, list the numbers at these indices, and say which indices
+    the rotation treats as pairs. The score is given for the key at every position from 0 to 64 and for the key at n,
+    each time with the reference score, for which everything is interleaved.
 
     >>> from ropebook.explorers.pairing import Pairing
     >>> figure = Pairing(permute_q=True, permute_k=True, pairing="half")
@@ -45,9 +45,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A score has dim terms, which together are no larger than |q| |k|.
+    A score has dim terms, whose absolute values add up to at most |q| |k|.
     """
     q, k = vectors(dials["dim"])
     data = compute(dials)
@@ -63,7 +63,7 @@ def vectors(dim: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def places_of(dials: dict[str, Any], permute: str) -> torch.Tensor:
-    """Return the channel at each index of the vector that the switch ``permute`` belongs to."""
+    """Return the channel at each index of a vector, where ``permute`` names the switch that permutes this vector."""
     if dials[permute]:
         return interleaved_to_half(dials["dim"])
     return torch.arange(dials["dim"])

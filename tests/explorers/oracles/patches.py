@@ -14,8 +14,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     ``scores`` has the mean cosine of the chosen patch with every patch, row by row. ``below``, ``beside`` and
-    ``slanted`` are its values for the patch's neighbours below it, beside it and on both diagonals. ``axes`` says what
-    each pair depends on: 0 for rows, 1 for columns, 2 for both.
+    ``slanted`` are the scores of the patch's neighbours: the one below it, the one beside it and the ones on both
+    diagonals. ``axes`` says what each pair depends on: 0 for rows, 1 for columns, 2 for both.
 
     >>> from ropebook.explorers.patches import Patches
     >>> found = compute(Patches(dim=2, dim_columns=2, base=10).dials())
@@ -39,9 +39,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A score is a mean of cosines; their angles grow with the waves and the steps.
+    A score is a mean of cosines, whose angles grow with the frequencies and the number of steps.
     """
     data = compute(dials)
     return {

@@ -14,9 +14,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     ``plain`` is the mean score at each distance for the unchanged model, and ``changed`` is the same with the pairs
-    ``from`` … ``to`` slowed down. For both there is the value at the dial's distance (``…Here``), and the point where
-    the curve is lowest (``…Lowest``). ``plainLoss`` has the measured losses within and beyond the trained length, and
-    ``loss`` has those of the change, if they were measured.
+    ``from`` … ``to`` slowed down. For both curves there is the value at the dial's distance (``…Here``), and the point
+    where the curve is lowest (``…Lowest``). ``plainLoss`` has the unchanged model's measured losses within and beyond
+    the trained length. ``loss`` has those of the changed model, if they were measured.
 
     >>> from ropebook.explorers.penalty import Penalty
     >>> data = compute(Penalty(first=26, last=22).dials())
@@ -46,7 +46,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison: a score is a sum of cosines and sines."""
+    """Return the scale of the tolerance for each entry, given that a score is a sum of cosines and sines."""
     data, bias = compute(dials), dials["bias"]
     size = sum(map(abs, [*bias["real"], *bias["imag"]]))
     return {

@@ -12,10 +12,11 @@ from ropebook.sinusoidal import inv_freq
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    The tables ``exact`` and ``cells`` have count · dim numbers, position by position: cosines, then sines. For each
-    position there is the value that was ``used``, the largest error of any cosine, and a flag ``fresh`` that says
-    whether its row differs from the previous one; ``different`` counts the fresh rows. ``lost`` counts the positions
-    whose angle isn't finite (their numbers are 0 here). ``error`` is the largest error of all.
+    The tables ``exact`` and ``cells`` have count · dim numbers: for each position its cosines, then its sines. Each
+    position also has the value that was ``used`` for it after rounding, the largest error of any of its cosines, and a
+    flag ``fresh`` that says whether its row differs from the previous one; ``different`` counts the fresh rows.
+    ``lost`` counts the positions whose angle isn't finite; their numbers are set to 0. ``error`` is the largest error
+    overall.
 
     >>> from ropebook.explorers.precision import Precision
     >>> figure = Precision(dtype="bfloat16", rounded="positions", first=256, count=64)
@@ -46,7 +47,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
     A cosine is at most 1. Positions and counts must be equal.
     """

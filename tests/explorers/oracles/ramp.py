@@ -11,10 +11,11 @@ from ropebook.sinusoidal import inv_freq
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    ``paper`` and ``code`` have each pair's share of interpolation, from 0 to 1. The code's ramp begins and ends at the
-    pair indices ``low`` and ``high``. ``paperMixes`` and ``codeMixes`` count the pairs that each of the two mixes.
-    ``ratio`` is the code's frequency divided by the paper's for each pair. ``largest`` is the largest factor between
-    the two, in either direction, and ``pair`` is the pair that has it.
+    ``paper`` and ``code`` have each pair's share of interpolation, from 0 to 1, according to the paper and to the code.
+    The code's ramp begins and ends at the pair indices ``low`` and ``high``. ``paperMixes`` and ``codeMixes`` count the
+    pairs for which that share is neither 0 nor 1. ``ratio`` is the code's frequency divided by the paper's for each
+    pair. ``largest`` is the largest factor between the two frequencies, in either direction, and ``pair`` is the pair
+    where it occurs.
 
     >>> from ropebook.explorers.ramp import Ramp
     >>> figure = Ramp()  # Llama 2's numbers, stretched 16 times
@@ -43,9 +44,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A share is 1 minus a quotient of differences; the ends of the code's ramp are compared as pair indices.
+    A share is 1 minus a quotient of differences. The ends of the code's ramp are compared as pair indices.
     """
     data = compute(dials)
     pairs = dials["dim"] // 2

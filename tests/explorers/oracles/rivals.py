@@ -15,9 +15,9 @@ from ropebook.relatives.pictures import given
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    For both schemes (``first``, ``second``), there are the curves of all heads at n − m = −256 … 256, or a single curve
-    if all heads share it. ``here`` has their values at the offset in the chosen head, and ``mirrored`` has those at the
-    opposite offset.
+    ``first`` and ``second`` are the curves of the two schemes at n − m = −256 … 256: one curve per head, or a single
+    curve if all heads share it. ``here`` has both schemes' values for the chosen head at the chosen offset, and
+    ``mirrored`` has those at the opposite offset.
 
     >>> from ropebook.explorers.rivals import Rivals
     >>> compute(Rivals(second="kerple").dials())["here"]
@@ -34,9 +34,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A wave is a sum of d/2 cosines, at most as large as the sum of their amplitudes; all other curves are single terms.
+    A wave is a sum of d/2 cosines, which is no larger than the sum of their amplitudes. All other curves are single
+    terms.
     """
     most = max(2 * math.sqrt(dials["dim"]), dials["dim"] * dials["heads"] / 8)
     data = compute(dials)

@@ -16,10 +16,10 @@ from tests.explorers.draws import normals
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the figure's data.
+    """Return the figure's data, keyed by name.
 
-    At ``dim`` there are the scores, the weights, the norm of ∂weights/∂(q·k) and the entropy. For this draw there are
-    the weights and the gradient at every dim, and over all draws the gradient's median.
+    The scores, the weights, the norm of ∂weights/∂(q·k) and the entropy are those of the chosen draw at ``dim``. The
+    weights and the gradient of that draw are also given at every dim, and so is the gradient's median over all draws.
     """
     dim, n_keys = dials["dim"], dials["n_keys"]
     draw, scaled = dials["draw"], dials["scaled"]
@@ -47,10 +47,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A score is a sum of products, and weights are shares of 1. The gradient's norm and the entropy are compared relative
-    to their largest possible values.
+    A score is a sum of products, and weights add up to 1. The gradient's norm and the entropy are compared relative to
+    their largest possible values.
     """
     dim, draw = dials["dim"], dials["draw"]
     query, keys = (table[draw, ..., :dim] for table in vectors())
@@ -71,7 +71,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def vectors() -> tuple[Tensor, Tensor]:
-    """Return the queries (16, 512) and keys (16, 32, 512) of every draw, standard normal in float64.
+    """Return the queries, (16, 512), and the keys, (16, 32, 512), of all draws: standard normal numbers in float64.
 
     Shorter vectors are prefixes of these.
     """
@@ -92,7 +92,7 @@ def weights(n_keys: int, draws: list[int], dims: list[int], scaled: bool) -> Ten
 
 
 def gradients(weights: Tensor, dims: list[int], scaled: bool) -> Tensor:
-    """Return the norm of ∂weights/∂(q·k), (draws, dims): the derivative with respect to the scores times their factor
-    on q·k."""
+    """Return the norm of ∂weights/∂(q·k), (draws, dims): the norm of the derivative with respect to the scores, times
+    the factor by which q·k is scaled."""
     factor = torch.tensor(dims, dtype=torch.float64).rsqrt() if scaled else 1.0
     return softmax_gradient_norm(weights) * factor

@@ -14,8 +14,8 @@ from tests.explorers.draws import weight_matrix, word_vector
 
 
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the figure's data: weights (n, n) and outputs (n, 16) in the displayed order, the outputs in the typed
-    order, and the size of the change."""
+    """Return the figure's data: the weights (n, n) and outputs (n, 16) in the order of the display, the outputs in the
+    typed order, and how much the outputs and weights change."""
     typed, order = split_words(dials["words"]), dials["order"]
     now = [typed[place] for place in order]
     weights_before, before = attend(typed, dials["position"], dials["causal"])
@@ -34,10 +34,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    Weights are shares of 1. An output is Σ w v with Σ w = 1, so its terms are at most as large as the largest |v|. The
-    largest |output| can't exceed that, so we use it as the stricter measure.
+    Weights add up to 1. An output is Σ w v with Σ w = 1, so the sum of its terms is at most the largest |v|. The
+    largest |output| can't exceed that either, so we use it as a stricter scale.
     """
     largest = float(np.abs(compute(dials)["typedOutputs"]).max())
     return {
@@ -51,11 +51,11 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def attend(words: list[str], position: bool, causal: bool) -> tuple:
-    """Run one head of self-attention on n words, each at its own position: weights (n, n) and outputs (n, 16), in
-    float64.
+    """Run one head of self-attention on n words, each at its own position. Return the weights (n, n) and the outputs
+    (n, 16), both in float64.
 
-    The words are the vectors of ``draws.word_vector``, plus the sinusoidal vector of their position if ``position`` is
-    set.
+    Each word is represented by its vector from ``draws.word_vector``. If ``position`` is true, the sinusoidal encoding
+    of the word's position is added.
     """
     x = torch.from_numpy(np.stack([word_vector(word, WIDTH) for word in words]))
     if position:

@@ -15,11 +15,11 @@ from ropebook.sinusoidal import angles, distance_kernel
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    For the chosen base: the curve at every distance below the length (``values``), its ``mean``, its smallest value
-    (``least``) and the distance of that value (``leastAt``), the number of local ``maxima``, and the first distances at
-    which the curve is ``belowHalf`` and negative (``firstNegative``), each −1 if there is none. For all ten bases: the
-    ``curves`` at some ``distances`` (see `sampled_distances`), and the first of all distances at which each is below ½
-    (``halves``, −1 if there is none).
+    The entries for the chosen base are the curve at every distance below the length (``values``), its ``mean``, its
+    smallest value (``least``) and the distance where it occurs (``leastAt``), the number of local ``maxima``, and the
+    first distances at which the curve is below ½ (``belowHalf``) and below 0 (``firstNegative``), each −1 if there is
+    none. The entries for all ten bases are the ``curves`` at a sample of ``distances`` (see `sampled_distances`), and
+    the first distance at which each curve is below ½ (``halves``, −1 if there is none).
 
     >>> from ropebook.explorers.sweep import Sweep
     >>> figure = Sweep(base=10_000, dim=128)
@@ -46,9 +46,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A value is a mean of cosines; distances and counts must be equal.
+    A value is a mean of cosines. Distances and counts must be equal.
     """
     base, dim, length = dials["base"], dials["dim"], dials["length"]
     distances = sampled_distances(length)
@@ -66,7 +66,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 def sampled_distances(length: int) -> torch.Tensor:
     """Return the distances below ``length`` at which the ten curves are computed.
 
-    These are all distances below 128, then 64 in each octave, with a spacing twice that of the previous octave.
+    These are all distances below 128, followed by 64 in each octave. The spacing doubles from one octave to the next.
 
     >>> sampled_distances(264)[-6:].tolist()
     [248, 250, 252, 254, 256, 260]

@@ -15,9 +15,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     ``scale`` is dynamic NTK's effective scale at ``length``, and ``bases`` has the base with which each token was
-    rotated. ``keys`` are the chosen positions. ``errors`` has, for each of them, the root mean square error of its
-    score with the query at the end, for random q and k and in units of the score's own standard deviation. It ranges
-    from 0 to 2; unrelated scores would have √2. ``error`` is the root mean square of these.
+    rotated. ``keys`` are the sampled positions. ``errors`` has one entry for each of these keys: the root mean square
+    error of its score with the last query, for random q and k, in units of the score's standard deviation. It ranges
+    from 0 to 2, and would be √2 for two unrelated scores. ``error`` is the root mean square of all entries.
 
     >>> from ropebook.explorers.timelapse import Timelapse
     >>> figure = Timelapse(length=64, trained_length=64)
@@ -43,9 +43,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A score has a standard deviation of 1, and so do both terms of an error.
+    An error is the difference between two scores, and each of them has a standard deviation of 1.
     """
     data = compute(dials)
     return {
@@ -58,7 +58,8 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def sampled_keys(length: int) -> list[int]:
-    """Return the positions 0 … length − 1, or 256 of them including the first and the last.
+    """Return the positions 0 … length − 1 or, if there are more than 256, a sample of 256 including the first and the
+    last.
 
     >>> sampled_keys(3), sampled_keys(511)[:3], len(sampled_keys(511)), sampled_keys(511)[-1]
     ([0, 1, 2], [0, 2, 4], 256, 510)

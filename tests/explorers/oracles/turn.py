@@ -16,10 +16,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     ``angles`` are the angles of all pairs at ``position``; ``start`` and ``turned`` are the vector at position 0 and at
-    ``position``. For the chosen pair: the ``matrix``, row by row; its length ``before`` and ``after`` the rotation; its
-    directions at the latest positions, beginning at ``trailStart`` (``trail``: x, y, x, y, …); and both of its
-    coordinates around the position, beginning at ``first``, with 8 samples per position (``waves``). ``young`` is the
-    number of pairs without a full turn.
+    ``position``. The other entries describe the chosen pair: the rotation ``matrix``, row by row; the pair's length
+    ``before`` and ``after`` the rotation; its directions at the latest positions, beginning at ``trailStart``
+    (``trail``: x, y, x, y, …); and its two coordinates near the position, beginning at ``first``, with 8 samples per
+    position (``waves``). ``young`` is the number of pairs that haven't completed a turn.
 
     >>> from ropebook.explorers.turn import Turn
     >>> figure = Turn(dim=4, position=2, pair=0)  # the chapter's example by hand
@@ -49,9 +49,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms for the comparison.
+    """Return the scale of the tolerance for each entry.
 
-    A rotated coordinate has two terms, each at most as large as the length of the pair; integers must be equal.
+    A rotated coordinate has two terms, neither of which is larger than the length of the pair. Integers must be equal.
     """
     data = compute(dials)
     length = data["before"]
@@ -80,7 +80,8 @@ def vector(dim: int) -> torch.Tensor:
 
 
 def window(position: int) -> tuple[int, torch.Tensor]:
-    """Return the first position that the curves show, and all of their samples (SPAN · FINE + 1), in float64.
+    """Return the first position that the curves show, and the positions at which they are sampled, (SPAN · FINE + 1,)
+    in float64.
 
     >>> window(100)[0], window(100)[1][[0, -1]].tolist()
     (76, [76.0, 124.0])

@@ -32,20 +32,15 @@ COLOURS = {"ink": CSS_INK, "muted": CSS_MUTED}
 ON = dict.fromkeys(LAID, True)
 
 
-@pytest.mark.parametrize("width, rows", [(390, 2), (760, 1)])
+@pytest.mark.parametrize("width", [390, 760])
 @pytest.mark.parametrize("setting", [{}, {"dim": 16, "factor": 8.0}, {"base": 500.0, "trained_length": 16}])
-def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, setting):
+def test_rungs_and_methods_stand_where_they_belong(opened, width, setting):
     figure = Ladder(**setting, **ON)
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = stage_width(page)
     waves, turned, pairs = np.array(expected["wavelengths"]), expected["turned"], len(expected["wavelengths"])
-    names = page.locator(".rb-stage svg text").evaluate_all(
-        "all => all.map((t) => [t.textContent, +t.getAttribute('y')])"
-    )
-    legend = {y for name, y in names if name in {METHODS[name].title for name in LAID}}
-    assert legend == {58 + 20 * row for row in range(rows)}
-    top, lower = 50 + 20 * rows, (358 if width == 390 else 558)
+    top, lower = 50, (358 if width == 390 else 558)
     floor = lower if width == 390 else lower - 158
     lower_top = top + 4 if width == 390 else floor + 44
     longest = 1.5 * max(expected["target"], waves[-1] * figure.factor)
@@ -67,10 +62,31 @@ def test_rungs_and_methods_stand_where_they_belong(opened, width, rows, setting)
             wanted = np.stack([x, heights(np.array(stretch))], -1)
             assert any(np.abs(line - wanted).max() < 0.06 for line in drawn), name
 
+    def named(heights) -> None:
+        """Each method has its name once, beside its curve, and no name hides another."""
+        boxes = page.locator(".rb-stage svg text[paint-order]").evaluate_all(
+            "all => all.map((t) => { const b = t.getBBox(); return [t.textContent, b.x, b.y, b.width, b.height]; })"
+        )
+        assert sorted(name for name, *_ in boxes) == sorted(METHODS[name].title for name in LAID)
+        titles = [METHODS[name].title for name in LAID]
+        for name, left, upper, wide, high in boxes:
+            curve = heights(np.array(expected["stretch"][titles.index(name)]))
+            across = np.linspace(x[0], x[-1], 2000)
+            along = np.interp(across, x, curve)
+            aside = np.maximum(0, np.maximum(left - across, across - left - wide))
+            away = np.maximum(0, np.maximum(upper - along, along - upper - high))
+            assert np.hypot(aside, away).min() < 14, f"{name} is not beside its curve"
+            for other, x2, y2, wide2, high2 in boxes:
+                apart = left > x2 + wide2 or x2 > left + wide or upper > y2 + high2 - 3 or y2 > upper + high - 3
+                assert apart or other == name
+
     laid(lambda stretch: y(waves * stretch))
+    if width == 390:
+        named(lambda stretch: y(waves * stretch))
     assert {f"L = {figure.trained_length}", f"L′ = {expected['target']}"} <= set(texts(page))
     show_panel(page, "Stretch")
     laid(lambda stretch: lower - np.log(stretch) / math.log(figure.factor) * (lower - lower_top))
+    named(lambda stretch: lower - np.log(stretch) / math.log(figure.factor) * (lower - lower_top))
     shaded = page.locator(".rb-stage svg rect:not([rx])").evaluate_all("all => all.map((r) => +r.getAttribute('x'))")
     assert shaded == pytest.approx([46 + turned / pairs * (stage - 56)] * (1 if width == 390 else 2), abs=0.01)
 

@@ -1,6 +1,6 @@
-"""Dials: traits with a name, limits, and the reasons for these limits.
+"""Dials: traits that have a name, limits, and a reason for each limit.
 
-A dial is declared once, as a trait of an :class:`~ropebook.explorers.Explorer`. The explorer's script gets the
+A dial is declared once, as a trait of an :class:`~ropebook.explorers.Explorer`. The explorer's script receives the
 declaration as data.
 
     >>> class Figure(traitlets.HasTraits):
@@ -28,10 +28,10 @@ from ropebook import checks
 
 
 class Within(NamedTuple):
-    """A limit that depends on another dial: at most ``times`` · that dial's value + ``plus``, rounded down.
+    """A limit that depends on another dial: at most ``times`` times that dial's value, plus ``plus``, rounded down.
 
-    A value beyond the limit is refused. If the other dial shrinks and the limit falls below the current value, the
-    value is lowered. The script gets the limit too, and does the same.
+    Values beyond the limit are rejected. If the other dial is lowered and the limit falls below the current value, the
+    value is lowered too. The script is told the limit, and behaves in the same way.
 
     >>> Within("dim", times=0.5, plus=-1).most(16)
     7
@@ -42,15 +42,15 @@ class Within(NamedTuple):
     plus: int = 0
 
     def most(self, value: int) -> int:
-        """The limit when the other dial is set to ``value``."""
+        """Return the limit when the other dial is set to ``value``."""
         return math.floor(self.times * value + self.plus)
 
 
 class Dial(traitlets.TraitType):
-    """The base of all dials: a trait that a page shows.
+    """Base class of all dials: a trait that is shown on the page.
 
-    ``label`` is its name and ``note`` a sentence on what it does; both are for readers. ``more``: whether it is among
-    the "More dials", because the figure's story does not need it.
+    ``label`` is the dial's name and ``note`` is a sentence about its effect; readers see both. ``more`` says whether
+    the dial is listed under "More dials" because the figure's story does not need it.
     """
 
     kind: ClassVar[str]
@@ -69,13 +69,16 @@ class Dial(traitlets.TraitType):
         self._says = {"label": label, "note": note, "more": more}
 
     def declared(self) -> dict[str, Any]:
-        """The description of the dial that the script gets, except for the dial's name."""
+        """Describe the dial for the script. The dial's name is not included."""
         return {"kind": self.kind, **self._says}
 
 
 class _Number(Dial):
-    """A number from ``min`` to ``max``. ``below`` and ``above`` explain these limits. ``log``: whether its slider is
-    logarithmic. ``within``: a limit that is set by another dial."""
+    """A number from ``min`` to ``max``.
+
+    ``below`` and ``above`` give the reasons for these limits. ``log`` says whether the slider is logarithmic.
+    ``within`` is a limit set by another dial.
+    """
 
     kind = "number"
     step: ClassVar[int | None] = None
@@ -109,12 +112,13 @@ class _Number(Dial):
 
 
 class Whole(_Number, traitlets.Int):
-    """A dial for a whole number from ``min`` to ``max``; anything else raises ``TraitError``, which says why."""
+    """A dial for an integer from ``min`` to ``max``. Any other value raises ``TraitError``, and the message gives the
+    reason."""
 
     step = 1
 
     def validate(self, obj: Any, value: object) -> int:
-        """Returns the value as ``int``. NumPy's integers are accepted, booleans are not."""
+        """Return the value as an ``int``. NumPy integers are accepted, booleans are not."""
         try:
             return checks.integer(
                 self.name, value, minimum=self.min, maximum=self.max
@@ -124,12 +128,12 @@ class Whole(_Number, traitlets.Int):
 
 
 class Even(Whole):
-    """A dial for an even number from ``min`` to ``max``; anything else raises ``TraitError``."""
+    """A dial for an even integer from ``min`` to ``max``. Any other value raises ``TraitError``."""
 
     step = 2
 
     def validate(self, obj: Any, value: object) -> int:
-        """Returns the value as ``int``. NumPy's integers are accepted, booleans are not."""
+        """Return the value as an ``int``. NumPy integers are accepted, booleans are not."""
         value = super().validate(obj, value)
         if value % 2:
             allowed = f"an even integer >= {self.min} and <= {self.max}"
@@ -143,10 +147,10 @@ class Even(Whole):
 
 
 class Real(_Number, traitlets.Float):
-    """A dial for a finite number from ``min`` to ``max``; anything else raises ``TraitError``."""
+    """A dial for a finite number from ``min`` to ``max``. Any other value raises ``TraitError``."""
 
     def validate(self, obj: Any, value: object) -> float:
-        """Returns the value as ``float``. Integers are accepted, booleans are not."""
+        """Return the value as a ``float``. Integers are accepted, booleans are not."""
         try:
             return checks.number(
                 self.name, value, minimum=self.min, maximum=self.max
@@ -156,9 +160,10 @@ class Real(_Number, traitlets.Float):
 
 
 class Choice(Dial, traitlets.Enum):
-    """A dial for one of a few texts; anything else raises ``TraitError``.
+    """A dial that offers a few strings to choose from. Any other value raises ``TraitError``.
 
-    ``values``: the texts, or a mapping from each text to its name on the page. ``default``: by default the first text.
+    ``values`` lists the strings, or maps each string to its name on the page. ``default`` is the string chosen at
+    first, by default the first one in ``values``.
     """
 
     kind = "choice"
@@ -175,7 +180,7 @@ class Choice(Dial, traitlets.Enum):
         self._says |= {"names": names}
 
     def validate(self, obj: Any, value: object) -> str:
-        """Returns the value if it is one of ``values``."""
+        """Return the value if it is one of ``values``."""
         try:
             return checks.choice(self.name, value, self.values)
         except ValueError as error:
@@ -186,12 +191,12 @@ class Choice(Dial, traitlets.Enum):
 
 
 class Switch(Dial, traitlets.Bool):
-    """A dial for True or False; anything else, even 1 and 0, raises ``TraitError``."""
+    """A dial that is True or False. Any other value, even 1 or 0, raises ``TraitError``."""
 
     kind = "switch"
 
     def validate(self, obj: Any, value: object) -> bool:
-        """Returns the value if it is a ``bool``."""
+        """Return the value if it is a ``bool``."""
         if not isinstance(value, bool):
             raise traitlets.TraitError(
                 f"{self.name} must be True or False, got {value!r}"
@@ -200,7 +205,8 @@ class Switch(Dial, traitlets.Bool):
 
 
 class Text(Dial, traitlets.Unicode):
-    """A dial for typed text; the script decides how to read it. ``lines``: whether it may have several lines."""
+    """A dial for text typed by the reader. The explorer's script interprets it. ``lines`` says whether the text may
+    have several lines."""
 
     kind = "text"
 
@@ -210,7 +216,7 @@ class Text(Dial, traitlets.Unicode):
 
 
 class Numbers(Dial, traitlets.List):
-    """A dial for a typed list of whole numbers; the script decides how to read it."""
+    """A dial for a list of integers typed by the reader. The explorer's script interprets it."""
 
     kind = "text"
 
@@ -219,8 +225,7 @@ class Numbers(Dial, traitlets.List):
 
 
 def declare(dials: Mapping[str, Dial]) -> list[dict[str, Any]]:
-    """Describes dials, given as a mapping from name to trait, for a script. Properties that are false or missing are
-    left out."""
+    """Describe dials for a script. ``dials`` maps names to traits. Properties that are false or None are left out."""
     told = [{"trait": name, **dial.declared()} for name, dial in dials.items()]
     return [
         {
@@ -236,7 +241,7 @@ def declare(dials: Mapping[str, Dial]) -> list[dict[str, Any]]:
 
 
 def base(default: float = 10_000.0, *, min: float = 1.0, **says: Any) -> Real:
-    """A dial for the base b, up to 10⁷."""
+    """Return a dial for the base b, up to 10⁷."""
     return Real(
         default,
         min=min,
@@ -253,7 +258,7 @@ def base(default: float = 10_000.0, *, min: float = 1.0, **says: Any) -> Real:
 
 
 def dimension(default: int, *, min: int = 2, max: int = 512, **says: Any) -> Even:
-    """A dial for the dimension d of a head."""
+    """Return a dial for the dimension d of a head."""
     return Even(
         default,
         min=min,
@@ -270,7 +275,8 @@ def dimension(default: int, *, min: int = 2, max: int = 512, **says: Any) -> Eve
 
 
 def pair(default: int, *, dims: int = 512, **says: Any) -> Whole:
-    """A dial for the number i of a pair. The head's dimension is the dial ``dim``, which goes up to ``dims``."""
+    """Return a dial for the index i of a pair. The head's dimension is set by the dial ``dim``, whose maximum is
+    ``dims``."""
     return Whole(
         default,
         min=0,
@@ -288,7 +294,7 @@ def pair(default: int, *, dims: int = 512, **says: Any) -> Whole:
 
 
 def draw(default: int, count: int) -> Whole:
-    """A dial that chooses one of ``count`` random draws."""
+    """Return a dial that selects one of ``count`` random draws."""
     return Whole(
         default,
         min=0,
@@ -302,7 +308,7 @@ def draw(default: int, count: int) -> Whole:
 
 
 def trained_length(default: int, *, max: int = 131_072, **says: Any) -> Whole:
-    """A dial for the trained length L."""
+    """Return a dial for the trained length L."""
     return Whole(
         default,
         min=16,
@@ -320,7 +326,7 @@ def trained_length(default: int, *, max: int = 131_072, **says: Any) -> Whole:
 
 
 def factor(default: float, *, max: float = 64, **says: Any) -> Real:
-    """A dial for the factor s by which a method extends the trained length."""
+    """Return a dial for s, the factor by which a method extends the trained length."""
     return Real(
         default,
         min=1.0,
@@ -338,13 +344,13 @@ def factor(default: float, *, max: float = 64, **says: Any) -> Real:
 
 MOST_ALPHA = 2
 LEAST_BETA = 2.5
-"""The smallest β, which is above the largest α, so that always α < β."""
+"""The smallest β. It is above the largest α, so α < β holds for all settings."""
 LEAST_ALPHA = 0.25
 MOST_BETA = 64
 
 
 def slow_end() -> Real:
-    """A dial for α, the number of turns within L at the slow end of a ramp."""
+    """Return a dial for α, the number of turns within L at the slow end of a ramp."""
     return Real(
         1.0,
         min=LEAST_ALPHA,
@@ -359,7 +365,7 @@ def slow_end() -> Real:
 
 
 def fast_end() -> Real:
-    """A dial for β, the number of turns within L at the fast end of a ramp."""
+    """Return a dial for β, the number of turns within L at the fast end of a ramp."""
     return Real(
         32.0,
         min=LEAST_BETA,

@@ -1,8 +1,9 @@
-"""Joins a module and its imports into one script, because a module that a page loads from a blob cannot import others.
+"""Join a module and its imports into one script. A page loads each script from a blob, and a module loaded from a blob
+cannot import others.
 
-The modules are plain, so that joining only has to drop the words ``import`` and ``export``. Each import is a line
-``import { name, … } from "./file.js";``, everything that others may import has ``export`` before it, and nothing is
-renamed. From a Python file a module may import its constants and ``dials``; all modules may import the book's
+The modules are plain, so joining only has to drop the words ``import`` and ``export``. Each import is a line of the
+form ``import { name, … } from "./file.js";``, and nothing is renamed. Everything that other modules may import has
+``export`` in front. A module may import the constants and ``dials`` of a Python file. All modules may import the book's
 ``PALETTE``.
 """
 
@@ -23,7 +24,7 @@ _EXPORT = re.compile(r"^export (?!default )", re.MULTILINE)
 
 
 def source(name: str) -> str:
-    """Reads a file from the explorers' folder."""
+    """Read a file from the explorers' folder."""
     folder = resources.files("ropebook.explorers")
     return (folder / name).read_text(encoding="utf-8")
 
@@ -31,11 +32,12 @@ def source(name: str) -> str:
 def join(
     name: str, declared: Mapping[str, Any] | None = None, text: str | None = None
 ) -> str:
-    """Joins the module ``name`` (or ``text``, if it isn't a file) to one script. Everything that it imports comes
-    before it; each part is included once, under a line ``//# part: name``.
+    """Join the module ``name`` and everything it imports into one script. If ``text`` is given, it is the source of the
+    module, which then needs no file.
 
-    ``declared``: what the modules may import from Python files. ``ValueError`` if they import something else, or if an
-    import has another form.
+    Imported modules come before the modules that import them. Each is included once, under a line ``//# part: name``.
+    ``declared`` has the constants that modules may import from Python files. ``ValueError`` is raised if a module
+    imports anything else from a Python file, or if an import has a different form.
 
     >>> parts = split(join("kit/colours.js"))
     >>> list(parts)
@@ -87,8 +89,8 @@ def join(
 
 
 def split(script: str) -> dict[str, str]:
-    """Splits a joined script into its parts: a dictionary from name to text, in order. Text without part lines raises
-    ``ValueError``.
+    """Split a joined script into its parts, and return a dictionary from name to source, in order. A script without
+    part lines raises ``ValueError``.
 
     >>> split("//# part: a.js\\nlet a;\\n//# part: b.js\\nlet b;\\n")
     {'a.js': 'let a;\\n', 'b.js': 'let b;\\n'}

@@ -1,7 +1,7 @@
-"""The still figures: an explorer's own drawing as SVG, made when the book is built.
+"""Still figures: SVG drawings made by the explorers themselves when the book is built.
 
-The package contains each explorer's opening picture, for notebooks on machines that cannot draw it. Pages show each
-figure in its own state.
+The package contains each explorer's opening picture, for notebooks on machines that cannot draw it. On a page of the
+book, each figure has a still of its own state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from importlib import resources
 
 
 def opening(script: str, prefix: str) -> str | None:
-    """The opening still of the explorer with this script, or None. Its ids begin with ``prefix``."""
+    """Return the opening still of the explorer that has this script, or None if there is no such file. Ids in the SVG
+    begin with ``prefix``."""
     folder = resources.files("ropebook.explorers") / "stills"
     path = folder / script.replace(".js", ".svg")
     if not path.is_file():
@@ -21,7 +22,7 @@ def opening(script: str, prefix: str) -> str | None:
 
 
 def with_ids(still: str, prefix: str) -> str:
-    """Gives the still ids that begin with ``prefix``, so that a page can have several stills.
+    """Replace the prefix of the ids in a still, so that a page can contain several stills.
 
     >>> with_ids('<clipPath id="still-1"/><path clip-path="url(#still-1)"/>', "a")
     '<clipPath id="a-1"/><path clip-path="url(#a-1)"/>'
@@ -30,7 +31,7 @@ def with_ids(still: str, prefix: str) -> str:
 
 
 def in_words(alt: str) -> str:
-    """The text to show if there is no still.
+    """Return the HTML to show if there is no still.
 
     >>> in_words("Two lines & a dot.")
     '<p>Two lines &amp; a dot.</p>'

@@ -1,0 +1,69 @@
+// The names of curves, each beside its curve.
+
+import { svg } from "./elements.js";
+import { inColour, textWidth } from "./drawing.js";
+
+const SIZE = 12;
+const HIGH = 15; // the height of a line of text
+const GAP = 4; // between a name and its curve
+const STEP = 4; // between the places that are tried
+const ASIDE = 3; // in steps, between a name and a steep curve beside it
+const NEAR = 12; // within this distance, another curve could be taken for the one with this name
+// What a name pays for each place where it hides a curve or is near another, for each name that it covers, and for each
+// pixel by which its curve moves away from it.
+const [HIDES, NEARS, COVERS, SLOPES] = [30, 2, 1000, 0.2];
+
+// The heights of a curve every STEP pixels from `left` to `right`; null where it isn't drawn.
+function sampled(points, left, right) {
+  let k = 0;
+  return Array.from({ length: Math.floor((right - left) / STEP) + 1 }, (_, at) => {
+    const x = left + at * STEP;
+    while (k < points.length - 2 && points[k + 1][0] < x) k += 1;
+    if (points.length < 2 || x < points[0][0] || x > points.at(-1)[0]) return null;
+    const [[x1, y1], [x2, y2]] = [points[k], points[k + 1]];
+    return y1 + ((y2 - y1) * (x - x1)) / (x2 - x1 || 1);
+  });
+}
+
+// The best place for each name within the room [left, top, right, bottom], as { x, y, width }: above, below or beside
+// its own curve, as far right as it can be without hiding a curve or a name. Curves are { name, points }, with points
+// from left to right. A curve without a name, or with no room for it, gets null.
+export function namePlaces(curves, /** @type {number[]} */ [left, top, right, bottom]) {
+  const lines = curves.map(({ points }) => sampled(points, left, right));
+  const placed = [];
+  return curves.map(({ name }, own) => {
+    const width = textWidth(name, SIZE, 600);
+    const cells = Math.ceil(width / STEP);
+    let best = null;
+    if (!name) return best;
+    for (let start = 0; start + cells < lines[own].length; start += 1) {
+      const over = lines.map((line) => line.slice(start, start + cells + 1).filter((y) => y !== null));
+      const [high, low] = [Math.min(...over[own]), Math.max(...over[own])];
+      const beside = [start - ASIDE, start + cells + ASIDE].map((at) => (lines[own][at] ?? NaN) + 4).filter(isFinite);
+      const heights = [...(over[own].length > cells ? [high - GAP, low + GAP + HIGH - 3] : []), ...beside];
+      for (const [k, y] of heights.entries()) {
+        const [from, to] = [y - HIGH + 3, y + 3];
+        if (from < top || to > bottom) continue;
+        const x = left + start * STEP;
+        const within = (some, more) => some.flat().filter((at) => at > from - more && at < to + more).length;
+        const clash = placed.filter((other) => x < other.x + other.width + 8 && other.x < x + width + 8
+          && Math.abs(y - other.y) < 1.6 * HIGH).length;
+        const cost = HIDES * within(over, 2) + NEARS * within(over.toSpliced(own, 1), NEAR) + COVERS * clash
+          + (k < heights.length - beside.length ? (low - high) * SLOPES : 0) - start * 0.05;
+        if (!best || cost < best.cost) best = { x, y, width, cost };
+      }
+    }
+    if (best) placed.push(best);
+    return best;
+  });
+}
+
+// The names in their curves' colours; `more` is a curve's further attributes for its name. A rim in the colour of the
+// paper keeps them readable where they cross a line.
+export function named(curves, room) {
+  return namePlaces(curves, room).flatMap((place, k) => (place ? [svg("text", {
+    x: place.x.toFixed(1), y: place.y.toFixed(1), "font-size": SIZE, "font-weight": 600, ...inColour(curves[k].look[0]),
+    "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke", stroke: "var(--rb-paper)",
+    ...curves[k].more,
+  }, curves[k].name)] : []));
+}

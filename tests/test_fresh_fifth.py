@@ -1,0 +1,175 @@
+"""The fifth set without the diagnosis: each mistake is one where it says so, against a reference of our own in NumPy,
+and sound ones aren't."""
+
+import cmath
+import math
+import random
+import re
+
+import numpy
+import pytest
+import torch
+
+from tests import diagnose_world as worlds
+from tests import fresh_mistakes_fifth as fifth
+
+WORLDS = 400
+# The least error of a mistake, and the largest one of a sound function.
+MISTAKE, SOUND = 2e-4, 1e-6
+HERE, ROWS, HEADS, KEY_HEADS = 14, 2, 4, 2
+KINDS = {"small", "large", "end", "rows", "packed", "one", "each", "strided", "again", "inputs"}
+
+
+def world_of(seed):
+    return worlds.world_at_random(random.Random(seed))
+
+
+def frequencies_of(world):
+    """The frequencies of what is declared, one pair at a time, from formulas of our own."""
+    found, trained, width = [], world.length / world.factor, world.rotary_dim
+    for pair in range(width // 2):
+        theta = math.exp(-2 * pair / width * math.log(world.base))
+        turns = trained * theta / (2 * math.pi)
+        keep = {"plain": 1.0, "linear": 0.0, "llama3": min(max((turns - 1) / 3, 0.0), 1.0)}.get(world.scaled)
+        if keep is None:
+            ends = [width * math.log(trained / (2 * math.pi * beta), world.base) / 2 for beta in (32, 1)]
+            low, high = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), width - 1)
+            keep = 1 - min(max((pair - low) / max(high - low, 1e-3), 0.0), 1.0)
+        found.append(theta * (keep + (1 - keep) / world.factor))
+    return found
+
+
+def calls_of(world, seed):
+    """Kind and positions of each call, in the order in which they come. All are within the declared length."""
+    draw, steps = random.Random(seed), torch.arange(HERE)
+    start = min(draw.randrange(90, 120), world.length - 30)
+    own = torch.stack([steps + draw.randrange(min(50, world.length - HERE)) for _ in range(ROWS)])
+    packed = torch.stack([torch.cat((steps[:cut], steps[: HERE - cut])) for cut in (5, 8)])
+    return [
+        ("small", steps),
+        ("large", steps + start),
+        ("rows", own),
+        ("packed", packed),
+        ("strided", steps),
+        ("end", steps + world.length - HERE),
+        ("one", torch.tensor([start + 15])),
+        ("each", torch.tensor([[start + 3], [start + 12]])),
+        ("again", steps),
+    ]
+
+
+def truth(world, x, positions, hand):
+    """Rotate with complex numbers in NumPy, pair by pair."""
+    places = positions.numpy().astype(float)
+    places = places[:, None] if places.ndim == 2 else places[None, None]
+    source = x.double().numpy()
+    result, half = source.copy(), world.rotary_dim // 2
+    for pair, theta in enumerate(frequencies_of(world)):
+        a, b = (2 * pair, 2 * pair + 1) if world.layout == "interleaved" else (pair, pair + half)
+        turned = (source[..., a] + 1j * source[..., b]) * world.lengthened * numpy.exp(1j * hand * theta * places)
+        result[..., a], result[..., b] = turned.real, turned.imag
+    return result
+
+
+def scores(q, k):
+    """Of every query of a row with every key of it, for q (batch, heads, seq, dim) and k with half as many heads."""
+    return numpy.einsum("bhid,bhjd->bhij", q, k.repeat(HEADS // KEY_HEADS, 1))
+
+
+def inputs_for(world, kind, count, generator):
+    """Draw q and k, with strides of another order of axes in calls of the kind "strided"."""
+    found = []
+    for heads in (HEADS, KEY_HEADS):
+        x = torch.randn((ROWS, heads, count, world.dim), generator=generator)
+        if kind == "strided":
+            x = x.transpose(1, 2).contiguous().transpose(1, 2)
+        found.append(x)
+    return found
+
+
+def errors(build, seed):
+    """The largest error of a score, relative to the lengths, for each kind of call: with itself or with the first one.
+
+    It's the smaller one of those from the two hands of rotation. What raises or isn't finite has an infinite one.
+    """
+    world, generator = world_of(seed), torch.Generator().manual_seed(seed)
+    function, found, first = build(world), {"inputs": 0.0}, None
+    for kind, positions in calls_of(world, seed):
+        inputs = inputs_for(world, kind, positions.shape[-1], generator)
+        given = [x.clone() for x in inputs]
+        try:
+            got = function(*inputs, positions)
+        except (RuntimeError, IndexError):
+            found[kind] = math.inf
+            continue
+        found["inputs"] += sum(not torch.equal(a, b) for a, b in zip(inputs, given, strict=True))
+        assert [x.shape for x in got] == [x.shape for x in given]
+        assert [x.dtype for x in got] == [x.dtype for x in given]
+        got = [x.double().numpy() for x in got]
+        right = [[truth(world, x, positions, hand) for x in given] for hand in (1, -1)]
+        first = first or (got, right)
+        size = world.dim * world.lengthened**2
+        worst = []
+        for hand in (0, 1):
+            error = 0.0
+            for one, other in (((got, right), (got, right)), ((got, right), first), (first, (got, right))):
+                difference = scores(one[0][0], other[0][1]) - scores(one[1][hand][0], other[1][hand][1])
+                error = max(error, float(numpy.nan_to_num(numpy.abs(difference) / size, nan=math.inf).max()))
+            worst.append(error)
+        lengths = max(
+            float(numpy.nan_to_num(abs(numpy.linalg.norm(a, axis=-1) / numpy.linalg.norm(b, axis=-1) - 1), nan=9).max())
+            for a, b in zip(got, right[0], strict=True)
+        )
+        found[kind] = max(min(worst), lengths)
+    return found
+
+
+def worlds_for(mistake):
+    return [seed for seed in range(WORLDS) if mistake.when(world_of(seed))]
+
+
+@pytest.mark.parametrize("name", fifth.FRESH)
+def test_is_a_mistake_wherever_it_says(name):
+    mistake = fifth.FRESH[name]
+    seeds = worlds_for(mistake)
+    assert len(seeds) >= 3
+    for seed in seeds[:3]:
+        found = errors(mistake.build, seed)
+        assert mistake.seen
+        assert all(found[kind] > MISTAKE for kind in mistake.seen), (world_of(seed), found)
+
+
+@pytest.mark.parametrize("name", fifth.SOUND)
+def test_is_sound(name):
+    for seed in range(0, WORLDS, 50):
+        assert max(errors(fifth.SOUND[name], seed).values()) < SOUND, world_of(seed)
+
+
+def test_the_reference_has_the_declared_frequencies():
+    """They're computed with formulas of our own, and agree with what the worlds declare."""
+    seen = set()
+    for world in map(world_of, range(WORLDS)):
+        numpy.testing.assert_allclose(frequencies_of(world), world.frequencies, rtol=1e-9)
+        seen.add(world.scaled)
+    assert seen == {"plain", "linear", "yarn", "llama3"}
+
+
+def test_the_reference_turns_counterclockwise():
+    world = worlds.World(4, 100.0, "half", 64, 4)
+    x = torch.tensor([[[[1.0, 0.0, 0.0, 2.0]]]])
+    turned = truth(world, x, torch.tensor([3]), 1)[0, 0, 0]
+    fast, slow = cmath.exp(3j), 2j * cmath.exp(0.3j)
+    numpy.testing.assert_allclose(turned, [fast.real, slow.real, fast.imag, slow.imag], atol=1e-12)
+
+
+def test_texts_and_patterns():
+    assert len(fifth.FRESH) >= 40
+    assert len(fifth.SOUND) >= 10
+    sources = [mistake.source for mistake in fifth.FRESH.values()]
+    assert len(set(sources)) == len(sources)
+    for name, mistake in fifth.FRESH.items():
+        assert len(mistake.truth) > 60, name
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+ #\d+, 20\d\d", mistake.source), name
+        assert set(mistake.seen) <= KINDS, name
+        assert all(re.compile(pattern, re.IGNORECASE) for pattern in mistake.accept), name
+        assert any(re.search(pattern, mistake.truth, re.IGNORECASE) for pattern in mistake.accept), name
