@@ -106,7 +106,7 @@ def _orders(seq: int) -> Iterator[tuple[str, Tensor]]:
 def reordered(seen: Tensor) -> str | None:
     """Describe the order in which a call's positions are given to its tokens, as indices, or None if one is missing.
 
-    >>> reordered(torch.tensor([0, 2, 1]))
+    >>> reordered(torch.tensor([3, 1, 0, 2]))
     "tokens get each other's positions: those of the call are in another order (permuted, shuffled)"
     >>> reordered(torch.tensor([0, 1, 1])) is None
     True

@@ -275,7 +275,8 @@ def _scaled(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
             if times > 1
             else f"divided by {1 / times:.4g}"
         )
-        yield f"positions are {how}", lambda at: at * times
+        # nothing tells positions that are too large from frequencies that are
+        yield f"positions are {how}, or frequencies are", lambda at: at * times
     for step in range(2, 17):
         yield (
             f"positions are divided by {step} without remainder: {step} neighbours each share one position",
