@@ -7,6 +7,7 @@ import pytest
 
 from ropebook.diagnose import diagnose
 from tests import diagnose_world
+from tests import fresh_mistakes_fifth as fifth
 from tests import fresh_mistakes_fourth as fourth
 from tests import fresh_mistakes_second as second
 from tests import fresh_mistakes_third as third
@@ -14,7 +15,7 @@ from tests import fresh_mistakes_third as third
 HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
 SETS = {"second": second, "third": third, "fourth": fourth}
 MISTAKES = [(of, name) for of in SETS for name in SETS[of].FRESH]
-SOUND = {**second.SOUND, **third.SOUND, **fourth.SOUND}
+SOUND = {**second.SOUND, **third.SOUND, **fourth.SOUND, **fifth.SOUND}
 # No score sees it, so the verdict waits for what only its user can say.
 UNSEEN = ("step_starts_at_minus_one",)
 # They show from position 64 on.
