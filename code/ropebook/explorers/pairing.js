@@ -69,10 +69,16 @@ function fits({ qChannels, kChannels, links }) {
 // ---- On the page ----
 
 const CELL = 36; // height of a cell
-const Q_TOP = 106;
-const K_TOP = Q_TOP + CELL + 54;
-const ARCS_END = K_TOP + CELL + 58;
-const CELLS_END = ARCS_END + 84;
+
+// Where the rows of q and k begin, where the arcs under k end, and the height of it all, in a room of height `most`. In
+// a low room the gaps shrink, but not so far that the arcs reach the words.
+function rowsOf(most) {
+  const low = Math.min(1, Math.max(0, (374 - most) / 35));
+  const q = 106 - 9 * low;
+  const k = q + CELL + 54 - 14 * low;
+  const arcs = k + CELL + 58 - 4 * low;
+  return { q, k, arcs, end: arcs + 84 - 8 * low };
+}
 
 function build(stage, app) {
   const shown = panels(app, ["Channels", "Score"], { across: 600 });
@@ -99,7 +105,7 @@ function build(stage, app) {
   app.listen(picture, "pointerleave", point);
   picture.append(channels, front);
 
-  return ({ data, values: now, width, jump }) => {
+  return ({ data, values: now, width, most, jump }) => {
     const only = shown(width);
     const wide = only === null;
     const fresh = pieces?.[0].length !== now.dim;
@@ -110,15 +116,16 @@ function build(stage, app) {
     }
     const room = wide ? Math.round(width * 0.48) : width;
     const cell = Math.min(52, Math.floor((room - 26) / now.dim));
-    const place = { left: 26, cell, room, x: (at) => 26 + (at + 0.5) * cell };
+    const rows = rowsOf(most);
+    const place = { left: 26, cell, room, rows, x: (at) => 26 + (at + 0.5) * cell };
     const start = wide ? room + 40 : 0;
-    box = { title: start, left: start + 34, right: width - 8, top: 84, bottom: CELLS_END - 44 };
-    put(picture, { width, height: CELLS_END, viewBox: `0 0 ${width} ${CELLS_END}` });
+    box = { title: start, left: start + 34, right: width - 8, top: 84, bottom: rows.end - 44 };
+    put(picture, { width, height: rows.end, viewBox: `0 0 ${width} ${rows.end}` });
     put(channels, { display: only === 1 ? "none" : "inline" });
     behind.replaceChildren(...links(place, data), ...words(place, data, now));
     [data.qChannels, data.kChannels].forEach((stored, row) => stored.forEach((channel, at) => {
       const piece = pieces[row][channel];
-      moveTo(piece, place.left + at * cell, row ? K_TOP : Q_TOP);
+      moveTo(piece, place.left + at * cell, row ? rows.k : rows.q);
       const [rect, number] = piece.children;
       put(rect, { width: cell - 2, height: CELL, x: 1, rx: Math.min(6, cell / 4) });
       put(number, { x: cell / 2, y: CELL / 2 + 5, "font-size": cell < 24 ? 11 : 14,
@@ -146,7 +153,7 @@ const BROKEN = "stroke: var(--rb-2); stroke-width: 1.5; stroke-dasharray: 3 4";
 
 // Arcs over q and under k join the channels that the rotation treats as a pair. Lines between q and k join the channels
 // that are multiplied. They are blue if the channels belong together; otherwise they are orange and dashed.
-function links({ cell, x }, data) {
+function links({ cell, rows, x }, data) {
   const good = fits(data);
   const ofPair = (whole, channel) => {
     return { "data-pair": whole ? channel >> 1 : "none", style: `fill: none; ${whole ? WHOLE : BROKEN}` };
@@ -157,29 +164,29 @@ function links({ cell, x }, data) {
     return svg("path", { d, class: "rb-arc", ...ofPair(whole[i], channels[one]) });
   });
   return [
-    ...arcs(data.qChannels, good.q, Q_TOP, -1),
-    ...arcs(data.kChannels, good.k, K_TOP + CELL, 1),
+    ...arcs(data.qChannels, good.q, rows.q, -1),
+    ...arcs(data.kChannels, good.k, rows.k + CELL, 1),
     ...data.qChannels.map((channel, at) => svg("path", {
-      d: `M${x(at)},${Q_TOP + CELL}V${K_TOP}`, class: "rb-meets", ...ofPair(good.products[at], channel),
+      d: `M${x(at)},${rows.q + CELL}V${rows.k}`, class: "rb-meets", ...ofPair(good.products[at], channel),
     })),
   ];
 }
 
-function words({ left }, data, { pairing }) {
+function words({ left, rows }, data, { pairing }) {
   const good = fits(data);
   const all = (list) => list.every(Boolean);
   const half = pairing === "half";
   const said = [
     [all(good.q), "The rotation keeps q’s pairs together", "The rotation tears q’s pairs apart"],
     [all(good.k), "The rotation keeps k’s pairs together", "The rotation tears k’s pairs apart"],
-    [all(good.products), "Each q channel meets its match in k", "Channels of q meet the wrong ones in k"],
+    [all(good.products), "Each q channel meets its match in k", "Channels meet wrong partners"],
   ];
   const name = (text, top) => svg("text", { x: 0, y: top + CELL / 2 + 5, "font-size": 15, "font-weight": 650 }, text);
   return [
     ...titled(0, 0, "Channels as stored, pairs as rotated",
       `Arcs: pairs of the ${half ? "half-split" : "interleaved"} rotation`),
-    name("q", Q_TOP), name("k", K_TOP),
-    ...said.map(([right, yes, no], line) => svg("text", { x: left, y: ARCS_END + 28 + 22 * line, "font-size": 14,
+    name("q", rows.q), name("k", rows.k),
+    ...said.map(([right, yes, no], line) => svg("text", { x: left, y: rows.arcs + 28 + 22 * line, "font-size": 14,
       class: "rb-verdict", style: right ? "fill: var(--rb-1)" : "fill: var(--rb-2); font-weight: 600" },
     `${right ? "✓" : "✗"}  ${right ? yes : no}`)),
   ];

@@ -72,6 +72,7 @@ function compute({ words, order, position, causal }) {
 
 const NUMBERS = 84; // width of the last column
 const NOTE = 38; // two lines below the picture
+const SHELF = [11, 43]; // above the picture on a wide stage: the space around the words, and a line of them
 const HEAD = 44; // space above the rows on a narrow stage
 
 function build(stage, app) {
@@ -98,9 +99,12 @@ function build(stage, app) {
     const longest = Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14, 600) + 8)));
     const labels = wide ? Math.max(34, longest + 12) : shelfWidth + 8;
     const across = Math.floor(((wide ? 0.48 * width : width) - labels) / count);
-    const cell = Math.min(56, across, wide ? Math.floor((most - NOTE - 66) / count) : across);
-    const turn = !wide || longest <= cell ? 0 : -38; // slanted labels need room on the right
+    const shelfHeight = SHELF[0] + SHELF[1] * linesOf(typed, width);
+    const low = (top) => Math.floor((most - NOTE - shelfHeight - top - 4) / count);
+    const below = (top) => (wide ? Math.min(56, across, low(top)) : Math.min(56, across));
+    const turn = !wide || longest <= below(52) ? 0 : -38; // slanted labels need room on the right
     const top = wide ? 30 + (turn ? Math.round(longest * Math.sin((-turn * Math.PI) / 180)) + 8 : 22) : HEAD;
+    const cell = below(top);
     const pitch = wide ? cell : row;
     const left = wide ? Math.max(176, labels + count * cell + 32) : labels; // left edge of the strips
     const square = Math.min(26, Math.floor((width - left - NUMBERS) / WIDTH));
@@ -191,6 +195,14 @@ function makePieces(count) {
   const outputs = svg("g", {}, outputsTitle, changesTitle, ...strips);
   const group = svg("g", {}, weights, outputs);
   return { count, rows, columns, cells, strips, weightsTitle, outputsTitle, changesTitle, weights, outputs, group };
+}
+
+// The number of lines that the words take side by side, each with its frame and a gap.
+function linesOf(typed, width) {
+  const widths = typed.map((word) => Math.ceil(textWidth(word, 14)) + 38);
+  let [lines, used] = [1, 0];
+  for (const one of widths) [lines, used] = used + one > width ? [lines + 1, one] : [lines, used + one];
+  return lines;
 }
 
 // The words as buttons, which readers move by dragging, with arrow keys, or with the toolbar buttons. They are in lines
