@@ -132,6 +132,6 @@ def shifts(dim: int = 64, trials: int = 64) -> None:
         "Four lines over moves of 1 to a million tokens, each with a dotted line above it. Float64: rises from below 10⁻¹⁴ to 10⁻¹². "
         "Float32 with angles in float64: level near 10⁻⁸. Bfloat16: level near 10⁻³. Float32 with angles in float32: "
         "rises with the move and passes bfloat16.",
-        f"Change of the score: median (lines) and largest change (dotted) of {trials} random pairs of unit vectors, d = {dim}, at "
+        f"Change of the score: median (solid) and maximum (dotted) over {trials} random pairs of unit vectors, d = {dim}, at "
         "positions below 4096.",
     )

@@ -71,7 +71,7 @@ def random_band(dim: int, samples: int = 2000) -> None:
     powers(ax.xaxis)
     display_figure(
         fig,
-        f"Scores over a logarithmic axis of distance. The curve for equal vectors falls from {dim} in swings to zero. The "
+        f"Scores over a logarithmic axis of distance. The curve for equal vectors oscillates as it falls from {dim} to zero. The "
         f"band for random vectors is level around zero from the first distance to the last, about {math.sqrt(dim):.0f} to "
         "each side.",
         f"d = {dim}, base 10000. The score of equal vectors falls with distance. Scores of random vectors have mean zero and "

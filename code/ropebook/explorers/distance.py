@@ -103,6 +103,6 @@ class Distance(Explorer):
     def _default_alt(self) -> str:
         return (
             "The score of one query with the same key at every position of a text, as a curve over the positions. For "
-            "q = k it peaks at the query and falls in swings, in the same way to the left and to the right. It never "
+            "q = k it peaks at the query and oscillates as it falls, symmetrically to the left and right. It never "
             "settles: far away it swings about zero, or about what the slowest pairs still add."
         )

@@ -190,7 +190,7 @@ def back(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-beyond-linear",
     implements="ropebook.beyond.linear_attention",
-    twin="what a row is divided by is turned as well",
+    twin="the divisor of each row is rotated as well",
 )
 def linear(wrong: bool = False) -> list[Claim]:
     """The numerator uses rotated features and the denominator unrotated ones. Both are sums over n ≤ m."""

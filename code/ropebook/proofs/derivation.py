@@ -304,7 +304,7 @@ def matrix(wrong: bool = False) -> list[Claim]:
 
 @statement(
     "eq-derivation-demand",
-    twin="positions added as sinusoids, as in the last chapter",
+    twin="positions added as sinusoids, as in the previous chapter",
 )
 def demand(wrong: bool = False) -> list[Claim]:
     """The rotation meets both requirements: ⟨f(q, m), f(k, n)⟩ stays the same when m and n both move by 0 … 99, and

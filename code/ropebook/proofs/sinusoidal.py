@@ -323,7 +323,7 @@ def unique(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-sinusoidal-sizes", twin="d and d/2 exchanged, m + n for m − n")
 def sizes(wrong: bool = False) -> list[Claim]:
-    """For random words, the sizes of the four terms are σ²√d, twice σ√(d/2), and |K(m − n)|."""
+    """For random words, the sizes of the four terms are σ²√d, σ√(d/2), σ√(d/2) and |K(m − n)|."""
     dim, std, at, to = 128, 0.5, 9, 4
     found = sinusoidal.term_sizes(
         at, to, dim, std=std, generator=torch.Generator().manual_seed(0)

@@ -56,8 +56,8 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
         fig,
         f"Six panels over distances up to {farthest}, one line for each of {heads} heads, or one for all. ALiBi: straight lines that fall, "
         "each less steep than the one before. T5 buckets: the same as stairs, level from about 91 on. Sandwich: lines "
-        "that fall in swings, all of one shape. KERPLE: a curve that falls quickly and then slowly. RoPE and xPos: one "
-        "line for all heads that falls in large swings.",
+        "that oscillate as they fall, all of the same shape. KERPLE: a curve that falls quickly and then slowly. RoPE and xPos: one "
+        "line for all heads, with large oscillations as it falls.",
         f"What each scheme adds to a score, relative to distance 0, with {heads} heads, d = {dim} and base 10,000. RoPE and xPos are "
         "drawn for q = k = (1, …, 1), and KERPLE is drawn for p = a = 1.",
     )
