@@ -75,7 +75,8 @@ TRUTHS = {
     ("efficient", "pairing", 3): "b.difference < 1e-12 && at('permute_q=off').difference > 0.1"
     " && at('permute_k=off').difference > 0.1",
     ("efficient_precision", "precision", 1): "b.different === 1 && a.different > 1 && a.different < 64",
-    ("efficient_precision", "precision", 2): "b.different === 64 && a.different < 64",
+    ("efficient_precision", "precision", 2): "b.different === 64 && a.different < 64"
+    " && at('rounded=positions').different < 64",
     ("explain", "explain", 1): "a.fresh > 0 && b.fresh === a.fresh && b.far > a.far",
     ("explain", "explain", 2): "b.findings.map(([kind]) => kind).join() === 'wrong,suspicious,unknown' && !b.error",
     ("extrapolation", "ladder", 1): "b.stretch[0].every((one) => near(one, 4, 1e-9))",
