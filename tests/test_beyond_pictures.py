@@ -66,7 +66,7 @@ def test_shifts_have_two_lines_for_each_type(shown):
     assert len(fig.axes[0].lines) == 2 * len(pictures.LINES)
     expected = B.shift_errors(1, dim=8, dtype=torch.float64, trials=3).median()
     assert fig.axes[0].lines[0].get_ydata()[0] == expected
-    assert "of 3 random pairs" in caption
+    assert "over 3 random pairs" in caption
 
 
 LIMITS = {torch.float64: 1e-9, torch.float32: 5e-7, torch.bfloat16: 0.02, torch.float16: 0.003}

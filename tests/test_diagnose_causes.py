@@ -225,7 +225,7 @@ def test_frequencies_that_change_with_the_text_are_no_wrapped_positions():
 
     report = said_of({"angles": grown})
     assert list(report.mistakes) == ["depends_on_text"]
-    assert "goes on to 2047" in report.mistakes["depends_on_text"]
+    assert "goes on to 511" in report.mistakes["depends_on_text"]
     by_count = {"places": lambda self, positions, role, seq: positions.double() * (1 + (seq > 1000))}
     assert list(said_of(by_count).mistakes) == ["depends_on_text"]
 

@@ -35,11 +35,13 @@ GIVEN = {
     "lab_rule": ("twice as many", "hundred times as many"),
     # published elsewhere, with the source next to it
     "beyond_departures": ("1.96 %", "3.98 %"),
-    # given facts: a clip's frames, how long a page takes to read
+    "extend": ("75 %", "63 %"),
+    # given facts: how often an example's sensor is read, a clip's frames, how long a page takes to read
+    "beyond_positions": ("ten seconds",),
     "beyond_mrope": ("0.75 seconds",),
     "intro": ("ten minutes",),
     # how long the text is, a threshold, how long the small models train, the size of a file
-    "real": ("ten minutes", "half as much", "40 %", "93 MB"),
+    "real": ("50 %", "ten minutes", "half as much", "40 %", "93 MB"),
 }
 
 

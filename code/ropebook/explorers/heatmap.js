@@ -70,12 +70,11 @@ const LEFT = 46;
 const UNDER = 40; // space below the curve for its axis
 const SAID = 38; // what is said of the cursor
 
-// The edges of the image, of the curve and of the whole figure.
-// Two lines of text stand under it.
+// The edges of the image, of the curve and of the whole figure, which has two lines of text under it.
 function layoutOf(width, most) {
-  const [top, between, greatest] = width < NARROW ? [44, 50, 218] : [50, 62, 388];
+  const [top, between, greatest, share] = width < NARROW ? [44, 50, 218, 0.6] : [50, 62, 388, 0.66];
   const rows = Math.max(60, Math.min(greatest, most - top - between - UNDER - SAID));
-  const mapHeight = Math.round(0.62 * rows);
+  const mapHeight = Math.round(share * rows);
   const [curveTop, curveHeight] = [top + mapHeight + between, rows - mapHeight];
   return { top, mapHeight, curveTop, floor: curveTop + curveHeight, height: curveTop + curveHeight + UNDER };
 }

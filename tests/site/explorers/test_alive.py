@@ -68,7 +68,7 @@ def test_a_text_of_ones_own_and_its_attention(opened):
     np.testing.assert_allclose(page.evaluate(FOUND)["row"], want.start["row"], atol=1e-3)
     expected = expected_of(want)
     assert data(page)["byte"] == 300
-    assert stats(page)["Beyond L"].startswith(f"{expected['means'][0][1]:.2f}\nbits")
+    assert stats(page)["Beyond L"].startswith(f"{expected['means'][0][1]:.2f} bits;")
 
 
 def test_the_last_turn_is_what_is_read(opened):
