@@ -16,6 +16,8 @@ HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
 SETS = {"second": second, "third": third, "fourth": fourth}
 MISTAKES = [(of, name) for of in SETS for name in SETS[of].FRESH]
 SOUND = {**second.SOUND, **third.SOUND, **fourth.SOUND, **fifth.SOUND}
+# Its author calls it sound, because a model can be trained with it. A declared layout and base say which way to rotate.
+CLOCKWISE = SOUND.pop("clockwise")
 # No score sees it, so the verdict waits for what only its user can say.
 UNSEEN = ("step_starts_at_minus_one",)
 # They show from position 64 on.
@@ -49,3 +51,9 @@ def test_a_sound_function_in_an_unusual_style_is_not_accused(name):
         world = diagnose_world.world_at_random(generator)
     report = diagnosed(world, SOUND[name](world))
     assert report.verdict == "sound", (world, str(report))
+
+
+def test_the_other_direction_is_named_once_layout_and_base_are_declared():
+    world = diagnose_world.world_at_random(chance.Random("clockwise"))
+    report = diagnosed(world, CLOCKWISE(world))
+    assert (report.verdict, "clockwise" in report.mistakes) == ("wrong", True), str(report)

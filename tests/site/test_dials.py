@@ -32,13 +32,15 @@ def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened
     assert said["right"] < side["left"]
     page = opened([Lock()], viewport={"width": 390, "height": 844})
     picture, said, side = page.evaluate(boxes)
+    assert picture["bottom"] <= side["top"]
     assert picture["bottom"] <= said["top"]
-    assert said["bottom"] <= side["top"]
-    # The picture stays at the top of the window while the last dials scroll past.
+    # While the last dials scroll past, the picture stays at the top of the window, and the words stay in it.
     page.get_by_role("slider", name="Random draw, slider").scroll_into_view_if_needed()
     page.evaluate("scrollBy(0, 200)")
-    picture, *_ = page.evaluate(boxes)
+    picture, said, _ = page.evaluate(boxes)
     assert 48 <= picture["top"] <= 64
+    assert picture["bottom"] <= said["top"]
+    assert said["bottom"] <= 844
     assert picture["height"] <= 0.52 * 844
 
 

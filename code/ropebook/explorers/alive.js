@@ -357,10 +357,10 @@ function stats({ means: [[within, beyond], [, plain]], byte, bits, shown }, { re
 function describe({ means: [[within, beyond], [, plain]], row, shown, byte, fresh }, { result }) {
   const most = row.indexOf(Math.max(...row));
   const looked = `Layer ${result.at.layer}, head ${result.at.head} attends most to ${quoted(shown[most])}, `
-    + `${count(byte - most, "byte")} back, with a weight of ${percent(row[most])}.`;
+    + `${count(byte - most, "byte")} back: ${percent(row[most])}.`;
   const costs = beyond === undefined ? "The text ends before the trained length."
-    : `On average, a byte costs ${exact(beyond, 2)} bits beyond the trained length and ${exact(within, 2)} within it`
-      + (plain === undefined || plain === beyond ? "." : `; the model as trained needs ${exact(plain, 2)} beyond it.`);
+    : `A byte costs ${exact(beyond, 2)} bits beyond the trained length and ${exact(within, 2)} within it`
+      + (plain === undefined || plain === beyond ? "." : `; as trained, ${exact(plain, 2)} beyond it.`);
   return `${fresh ? "" : "The model has not read the text at these settings yet. "}${costs} ${looked}`;
 }
 

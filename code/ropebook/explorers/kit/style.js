@@ -41,8 +41,9 @@ ${variables((_, [, dark]) => dark)}
 }
 
 /* The picture, its numbers and its sentence stay in view while the reader scrolls past the dials, and beside them, in a
-   wide card, stand the question and its dial. In a narrow card only the picture stays, and the rest passes under it, in
-   this order: question, its dial, words, the other dials. --rb-top is the height of what covers the window's edge. */
+   wide card, stand the question and its dial. In a narrow card the picture stays at the top and the words at the
+   bottom; between them pass the question, its dial and the other dials. The words come last, so no dial moves when they
+   take more lines. --rb-top is the height of what covers the window's edge. */
 .rb {
   --rb-room: 0.5rem;
   --rb-edge: calc(var(--rb-top, 0px) + var(--rb-room));
@@ -55,10 +56,16 @@ ${variables((_, [, dark]) => dark)}
   box-shadow: -0.25rem 0 0 var(--rb-room) var(--rb-paper), 0.25rem 0 0 var(--rb-room) var(--rb-paper);
 }
 .rb-try { order: 1; }
-.rb-words-all { order: 2; }
-.rb-tools, .rb-dials:not(.rb-asked), .rb-more { order: 3; }
+.rb-tools, .rb-dials:not(.rb-asked), .rb-more { order: 2; }
+.rb-words-all { order: 3; }
 @media (min-height: 37.5rem) {
-  @container (max-width: 32.5rem) { .rb-stage { position: sticky; } }
+  @container (max-width: 32.5rem) {
+    .rb-stage { position: sticky; }
+    .rb-words-all {
+      position: sticky; z-index: 1; inset-block-end: 0; padding-block: 0.25rem; background: var(--rb-paper);
+      box-shadow: -0.25rem 0 0 var(--rb-paper), 0.25rem 0 0 var(--rb-paper), 0 -1px 0 var(--rb-grid);
+    }
+  }
 }
 @media (min-height: 60rem) {
   @container (max-width: 47.99rem) { .rb-stage { position: sticky; } }
