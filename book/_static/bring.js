@@ -51,7 +51,9 @@
       home.hidden = false;
       button.closest("p, li").after(figure);
     });
-    figure.ropebook.el.ropebook.begin(button.dataset.dials);
+    const { begin, reveal } = figure.ropebook.el.ropebook;
+    begin(button.dataset.dials);
+    reveal();
   }
 
   for (const button of document.querySelectorAll("button.bring")) {

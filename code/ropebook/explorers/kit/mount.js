@@ -108,7 +108,7 @@ export function mount(spec, { model, el, page }) {
     if (!inSight(frame)) window.scrollBy(0, top - edgeOf(frame));
   };
   el.ropebook = {
-    work, data: () => data, values: app.values, begin, isMet: met,
+    work, data: () => data, values: app.values, begin, reveal, isMet: met,
     ask: (steps, told) => {
       const setting = () => JSON.stringify(dials.map(({ trait }) => model.get(trait)));
       const front = (traits) => placeKnobs(dials, knobs, frame, traits);

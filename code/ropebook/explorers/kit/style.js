@@ -61,6 +61,7 @@ ${variables((_, [, dark]) => dark)}
 @media (min-height: 37.5rem) {
   @container (max-width: 32.5rem) {
     .rb-stage { position: sticky; }
+    .rb-side :is(button, input, select) { scroll-margin-block: calc(var(--rb-edge) + 28rem) 9rem; }
     .rb-words-all {
       position: sticky; z-index: 1; inset-block-end: 0; padding-block: 0.25rem; background: var(--rb-paper);
       box-shadow: -0.25rem 0 0 var(--rb-paper), 0.25rem 0 0 var(--rb-paper), 0 -1px 0 var(--rb-grid);
