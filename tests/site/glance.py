@@ -11,15 +11,14 @@ SIZES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
 
 # For one figure of the page: how many pixels of each part are out of the window or behind something, and how high the
 # picture is. With `seek`, this is where the page is scrolled to the best place; otherwise the page stays where it is.
-SEEN = """([which, at, seek, only]) => {
+SEEN = """([which, step, seek, only]) => {
   const place = document.querySelectorAll('.explorer')[which];
   const root = place.querySelector('.rb');
-  const stage = root.querySelector('.rb-stage');
+  const [stage, said] = ['.rb-stage', '.rb-words-all'].map((one) => root.querySelector(one));
   const bars = [...document.querySelectorAll('body *')].filter((node) => {
     return !root.contains(node) && ['sticky', 'fixed'].includes(getComputedStyle(node).position)
       && node.checkVisibility();
   });
-  const step = STEPS[at];
   const asked = !step || step.drags ? [] : step.turns.flatMap((trait) => {
     return [[`dial ${trait}`, root.querySelector(`[id$="-${trait}-limits"]`).closest('.rb-dial')]];
   });
@@ -38,9 +37,12 @@ SEEN = """([which, at, seek, only]) => {
       if (!node.checkVisibility()) return [name, 9999];
       if (!box.height) return [name, 0];
       let hidden = Math.max(0, top - box.top) + Math.max(0, box.bottom - innerHeight);
-      const across = Math.min(box.right, picture.right) - Math.max(box.left, picture.left);
-      const down = Math.min(box.bottom, picture.bottom) - Math.max(box.top, picture.top);
-      if (node !== stage && across > 1 && down > 1) hidden += down;
+      for (const over of [stage, said].filter((one) => !one.contains(node) && node !== one)) {
+        const by = over.getBoundingClientRect();
+        const across = Math.min(box.right, by.right) - Math.max(box.left, by.left);
+        const down = Math.min(box.bottom, by.bottom) - Math.max(box.top, by.top);
+        if (across > 1 && down > 1) hidden += down;
+      }
       return [name, Math.round(Math.min(hidden, box.height))];
     });
   };
@@ -63,9 +65,7 @@ SEEN = """([which, at, seek, only]) => {
 
 # The steps that the page asks with a figure, in order: the dials that they ask for.
 STEPS = """(which) => {
-  const all = [...document.querySelectorAll('.explorer')];
-  const place = all[which];
-  const { explorer } = place.dataset;
+  const { explorer } = document.querySelectorAll('.explorer')[which].dataset;
   return [...document.querySelectorAll(`.try-step[data-explorer="${explorer}"]`)].map((step) => ({
     turns: (step.dataset.show ?? '').split('&').filter(Boolean).map((one) => one.split('=')[0]),
     drags: /\\bdrag\\b/i.test(step.querySelector(':scope > p').textContent),
@@ -94,9 +94,7 @@ def walk(page: Page, which: int, only: bool = False) -> list[Sight]:
 
     def look(at: int, after: str, seek: bool) -> Sight:
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        script = SEEN.replace("STEPS[at]", "(window.asked ?? [])[at]")
-        page.evaluate("(steps) => { window.asked = steps; }", steps)
-        found = page.evaluate(script, [which, at, seek, only])
+        found = page.evaluate(SEEN, [which, steps[at] if steps else None, seek, only])
         return Sight(at + 1, after, found["hidden"], found["height"], found["small"])
 
     root.scroll_into_view_if_needed()

@@ -52,7 +52,7 @@ def tried(context, folder, root):
     pages = []
 
     def open_(asked, figures=(Turn,), between=False, width=1280, height=800, **options):
-        text, block = page_of([kind() for kind in figures]), listed(*asked)
+        text, block = page_of([kind() for kind in figures], room=""), listed(*asked)
         text = (
             text.replace('<h2 id="part-1">', block + '<h2 id="part-1">')
             if between

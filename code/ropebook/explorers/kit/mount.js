@@ -228,7 +228,7 @@ function frameOf(spec, app, page) {
     setText(says, text);
     put(says, { class: seen ? "rb-says" : "rb-says rb-hidden" });
   };
-  return { root, work, stage, side, stats, summary, asked, panel, further, more, spoken, foot, height, say };
+  return { root, work, stage, side, words, stats, summary, asked, panel, further, more, spoken, foot, height, say };
 }
 
 // The controls for the dials. The ones essential to the figure are visible from the start.
@@ -251,16 +251,20 @@ function edgeOf({ work }) {
   return parseFloat(getComputedStyle(work).scrollMarginBlockStart) || 0;
 }
 
-// Whether what belongs together is in the window, below whatever covers its upper edge.
+// Whether what belongs together is in the window, below whatever covers its upper edge, and neither the picture nor the
+// words, which stay in place, cover any of it.
 function inSight(frame) {
-  const { stage, summary, stats, side, asked } = frame;
+  const { stage, words, side, asked } = frame;
   const edge = edgeOf(frame);
-  const picture = stage.getBoundingClientRect();
-  return [stage, stats, summary, asked, side.querySelector(".rb-try")].every((node) => {
-    const { top, bottom, left, height } = node.getBoundingClientRect();
-    const hidden = node !== stage && top < picture.bottom && left < picture.right;
-    return height === 0 || (top >= edge && bottom <= innerHeight && !hidden);
+  return [stage, words, asked, side.querySelector(".rb-try")].every((node) => {
+    const box = node.getBoundingClientRect();
+    const hidden = [stage, words].some((over) => over !== node && overlap(box, over.getBoundingClientRect()));
+    return box.height === 0 || (box.top >= edge && box.bottom <= innerHeight && !hidden);
   });
+}
+
+function overlap(one, other) {
+  return one.top < other.bottom && other.top < one.bottom && one.left < other.right && other.left < one.right;
 }
 
 // Reports in numbers and words what the figure shows, and decides when to update them.

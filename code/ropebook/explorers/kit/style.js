@@ -43,7 +43,8 @@ ${variables((_, [, dark]) => dark)}
 /* The picture, its numbers and its sentence stay in view while the reader scrolls past the dials, and beside them, in a
    wide card, stand the question and its dial. In a narrow card the picture stays at the top and the words at the
    bottom; between them pass the question, its dial and the other dials. The words come last, so no dial moves when they
-   take more lines. --rb-top is the height of what covers the window's edge. */
+   take more lines, and at the card's end the picture passes under them. --rb-top is the height of what covers the
+   window's edge. */
 .rb {
   --rb-room: 0.5rem;
   --rb-edge: calc(var(--rb-top, 0px) + var(--rb-room));
@@ -61,9 +62,9 @@ ${variables((_, [, dark]) => dark)}
 @media (min-height: 37.5rem) {
   @container (max-width: 32.5rem) {
     .rb-stage { position: sticky; }
-    .rb-side :is(button, input, select) { scroll-margin-block: calc(var(--rb-edge) + 28rem) 9rem; }
+    .rb-side :is(button, input, select) { scroll-margin-block: calc(var(--rb-edge) + min(28rem, 45svh)) 9rem; }
     .rb-words-all {
-      position: sticky; z-index: 1; inset-block-end: 0; padding-block: 0.25rem; background: var(--rb-paper);
+      position: sticky; z-index: 2; inset-block-end: 0; padding-block: 0.25rem; background: var(--rb-paper);
       box-shadow: -0.25rem 0 0 var(--rb-paper), 0.25rem 0 0 var(--rb-paper), 0 -1px 0 var(--rb-grid);
     }
   }
@@ -99,7 +100,7 @@ ${variables((_, [, dark]) => dark)}
 @container (max-width: 47.99rem) { .rb-paged .rb-height { height: clamp(var(--rb-least), 45svh, 600px); } }
 @container (max-width: 34rem) { .rb-paged .rb-height { height: clamp(var(--rb-least), 40.2svh, 400px); } }
 
-/* The figure's words. No dial that a question asks for is below them, so they may take more lines or fewer. */
+/* The figure's words. No dial is below them, so they may take more lines or fewer. */
 .rb.rb .rb-stats {
   display: block; margin: 0; font-size: 0.8125rem; line-height: 1.25rem;
 }
