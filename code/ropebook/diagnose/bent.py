@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -102,8 +103,7 @@ def bent(findings: Findings) -> str | None:
     if not said:
         return None
     roles = [role for role in said if said[role] == next(iter(said.values()))]
-    for name in _APPARENT:
-        findings.mistakes.pop(name, None)
+    findings.withdraw(*_APPARENT)
     return f"{findings.names(roles)}: {said[roles[0]]}"
 
 
@@ -133,19 +133,20 @@ def _how(found: list[Tensor], minus: Tensor, wanted: Tensor) -> Iterator[str]:
             f"long vectors are shortened to the length {lengths[2].mean():.4g} (their norm is clipped, capped), so lengths are "
             "not kept"
         )
-    same = (lengths[2] / lengths[1] - 1).abs().max() < 1e-2
-    if same:
+    if (lengths[2] / lengths[1] - 1).abs().max() < 1e-2:
         yield (
             "vectors are normalized: 100 times as long ones come back with the same length, so lengths (norms) are lost"
         )
     moved = one + minus
     if moved.abs().max() > 1e-2 * one.abs().max():
-        below = "no entry is below 0, as with ReLU or an absolute value" * bool(
-            (torch.cat(found) >= 0).all()
-        )
+        below = (torch.cat(found) >= 0).all()
         yield (
             "vectors of the opposite sign don't come back with the opposite sign"
-            + (f": {below}" if below else "")
+            + (
+                ": no entry is below 0, as with ReLU or an absolute value"
+                if below
+                else ""
+            )
         )
     bounded = most < 0.2 * 100 * wanted.abs().max()
     at_most = (many.abs() > most * (1 - 1e-9)).sum()
@@ -165,7 +166,7 @@ def _how(found: list[Tensor], minus: Tensor, wanted: Tensor) -> Iterator[str]:
             "Their length (norm) is not kept"
         )
     for kind, name in SHORT:
-        if all(torch.equal(came.to(kind).double(), came) for came in found[1:2]):
+        if torch.equal(one.to(kind).double(), one):
             yield f"what comes back is rounded to {name}: precision is lost"
     off = [
         ((came / scale - wanted).abs().amax(-1) / size).max().item()
@@ -176,7 +177,7 @@ def _how(found: list[Tensor], minus: Tensor, wanted: Tensor) -> Iterator[str]:
             f"what comes back is rounded to few digits (quantized): entries are off by up to {max(off):.1%} of a vector's "
             "length, whether it is long or short"
         )
-    powers = (lengths[2] / lengths[1]).log() / torch.tensor(100.0).log()
+    powers = (lengths[2] / lengths[1]).log() / math.log(100.0)
     if (powers - powers.mean()).abs().max() < 1e-2 and (
         powers.mean() - 1
     ).abs() > 0.1:

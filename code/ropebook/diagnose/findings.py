@@ -73,6 +73,11 @@ class Findings:
     one_by_one: bool = False
     exact: bool = False  # whether theta is exact rather than measured
 
+    def withdraw(self, *names: str) -> None:
+        """Take back mistakes that only seemed to be there, because a later finding explains them."""
+        for name in names:
+            self.mistakes.pop(name, None)
+
     @property
     def both(self) -> bool:
         """Whether q and k are rotated separately. A function of a single tensor rotates both alike."""

@@ -218,7 +218,7 @@ def _from_the_end(
             return False
     if not findings.rotating:
         return False
-    findings.mistakes.pop("clockwise", None)
+    findings.withdraw("clockwise")
     findings.mistakes["other_positions"] = (
         "positions are counted from the end of the text: the last token is at 0"
     )
@@ -238,8 +238,7 @@ def _backwards(
             return False
     if not findings.rotating:
         return False
-    for name in ("clockwise", "turned_start"):
-        findings.mistakes.pop(name, None)
+    findings.withdraw("clockwise", "turned_start")
     findings.mistakes["other_positions"] = (
         "positions are read in the other order: the first token is turned by the position of the last one"
     )

@@ -45,8 +45,7 @@ def strides(findings: Findings) -> None:
         said = _read(angles, numbers, expected, turn)
         if said is None:
             continue
-        for name in _APPARENT:
-            findings.mistakes.pop(name, None)
+        findings.withdraw(*_APPARENT)
         findings.mistakes["uneven_angles"] = said
         return
 
