@@ -1,11 +1,8 @@
-"""Helpers shared by several test files: random tensors and seeds, largest entries, public names, and benchmarks
-imported as modules."""
+"""Helpers shared by several test files: random tensors and seeds, largest entries, and public names."""
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -24,17 +21,6 @@ def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> to
     """Draw normally distributed random numbers. They are drawn in float64 with a fixed seed, so they are the same in
     every run and, up to rounding, for every ``dtype``."""
     return torch.randn(shape, generator=seeded(seed), dtype=torch.float64).to(dtype)
-
-
-def benchmark(name: str) -> ModuleType:
-    """Import a script from benchmarks/ as a separate module, and undo the changes that it makes to ``sys.path``."""
-    path = Path(__file__).resolve().parent.parent / "benchmarks" / f"{name}.py"
-    before = list(sys.path)
-    spec = importlib.util.spec_from_file_location(f"{name}_script", path)
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    sys.path[:] = before
-    return found
 
 
 def largest(tensor: torch.Tensor) -> float:

@@ -11,6 +11,7 @@ import pytest
 
 import ropebook
 from ropebook.extrapolation import METHODS
+from tests.scripts import extension
 from tools.paths import BOOK
 
 PAGE = (BOOK / "api.md").read_text(encoding="utf-8")
@@ -53,10 +54,7 @@ def test_every_main_name_is_described(name):
 
 def test_every_method_is_described_in_the_order_of_the_registry():
     assert "\n### The methods\n\n```{methods}\n```\n" in PAGE
-    spec = importlib.util.spec_from_file_location("methods", BOOK / "_ext" / "methods.py")
-    directive = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(directive)
-    written = "\n".join(directive.lines())
+    written = "\n".join(extension("methods").lines())
     assert DESCRIBED.findall(written) == FORMS
     line = re.search(r"```python\n(.*?)```", written, re.S)[1]
     assert [("ropebook.extrapolation", alias.name) for alias in ast.parse(line).body[0].names] == FORMS

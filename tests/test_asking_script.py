@@ -12,7 +12,7 @@ from safetensors.torch import save
 from ropebook.lab import asking, order, parts
 from ropebook.lab.asking import Layout, by_context
 from ropebook.lab.model import LanguageModel
-from tests.helpers import benchmark
+from tests.scripts import benchmark
 
 SIZES = {"dim": 16, "hidden_dim": 16, "n_layers": 2, "n_heads": 2}
 MODELS = ("rope-10000-0-3200", "rope-10000-1-3200", "learned-0")

@@ -3,18 +3,16 @@ that the figure has."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 
 import pytest
 
 from tests.explorers import js
 from tests.explorers.registry import ALL
-from tools.paths import ROOT, pages
+from tests.scripts import extension
+from tools.paths import pages
 
-_spec = importlib.util.spec_from_file_location("bring", ROOT / "book" / "_ext" / "bring.py")
-bring = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(bring)
+bring = extension("bring")
 
 KINDS = {entry.name: entry.kind for entry in ALL}
 READ = """

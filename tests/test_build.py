@@ -3,7 +3,6 @@ build."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import queue
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 import sphinxcontrib.katex
 
+from tests.scripts import extension
 from tools import book, execute, paths
 
 ROOT = paths.ROOT
@@ -145,11 +145,7 @@ def test_a_failing_cell_names_its_chapter_and_keeps_nothing(small_book, printed)
 
 @pytest.fixture(scope="session")
 def shell():
-    sys.path.insert(0, str(ROOT / "book" / "_ext"))
-    spec = importlib.util.spec_from_file_location("shell", ROOT / "book" / "_ext" / "shell.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return extension("shell")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ give the same verdict on every answer."""
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import re
 
@@ -16,6 +15,7 @@ from ropebook.exercises import EXERCISES, Chosen, Numbers, check
 from ropebook.exercises.answers import Field, read
 from ropebook.exercises.by_hand import BY_HAND
 from tests.explorers import js
+from tests.scripts import extension
 from tools.paths import BOOK
 
 SCRIPT = (BOOK / "_static" / "answers.js").read_text(encoding="utf-8")
@@ -28,17 +28,10 @@ READ = [
 ]  # fmt: skip
 
 
-def extension():
-    spec = importlib.util.spec_from_file_location("answers", BOOK / "_ext" / "answers.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def answers(monkeypatch):
     monkeypatch.syspath_prepend(str(BOOK / "_ext"))
-    return extension()
+    return extension("answers")
 
 
 # --- The rules --------------------------------------------------------------------------------------------------------

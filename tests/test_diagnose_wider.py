@@ -15,7 +15,7 @@ from ropebook.diagnose.versus import compared
 from ropebook.diagnose.warps import alike
 from tests import diagnose_wider, diagnose_world
 from tests.fresh_mistakes import FRESH
-from tests.helpers import benchmark
+from tests.scripts import benchmark
 
 HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
 WORLD = diagnose_world.World(32, 10_000.0, "half", 2048, 32)

@@ -5,24 +5,18 @@ test_proofs.py tests that each check holds and that it refuses its wrong twin.
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 
 import pytest
 
 from ropebook import proofs
 from ropebook.proofs import Claim, Proof
-from tools.paths import ROOT
+from tests.scripts import extension
 
 
 @pytest.fixture(scope="module")
 def ledger():
-    sys.path.insert(0, str(ROOT / "book" / "_ext"))
-    spec = importlib.util.spec_from_file_location("ledger", ROOT / "book" / "_ext" / "ledger.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return extension("ledger")
 
 
 def equation(label="eq-a", kinds=("statement",), latex="a = b"):

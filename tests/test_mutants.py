@@ -5,7 +5,7 @@ import ast
 
 import pytest
 
-from tests.helpers import benchmark
+from tests.scripts import benchmark
 
 mutants = benchmark("mutants")
 

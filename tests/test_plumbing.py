@@ -3,21 +3,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from tools.paths import BOOK
-
-
-def extension(name):
-    spec = importlib.util.spec_from_file_location(name, BOOK / "_ext" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
+from tests.scripts import extension
 
 plumbing, wrapping = extension("plumbing"), extension("wrapping")
 

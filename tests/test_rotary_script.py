@@ -1,15 +1,14 @@
 """Tests of the benchmark of rotations. Each part that can be run separately is run on tiny tensors."""
 
 import copy
-import importlib.util
 import sys
 import types
-from pathlib import Path
 
 import pytest
 import torch
 
 from ropebook import results
+from tests.scripts import benchmark
 
 NAMES = ["scaled in place", "scaled elsewhere", "added elsewhere", "copied"]
 NAMES += ["rotated in place, interleaved", "rotated in place, half", "sheared in place, half"]
@@ -21,10 +20,7 @@ PEERS += ["rotary-embedding-torch"]  # other libraries are also measured if they
 
 @pytest.fixture
 def rotary(monkeypatch):
-    path = Path(__file__).resolve().parent.parent / "benchmarks" / "rotary.py"
-    spec = importlib.util.spec_from_file_location("rotary", path)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = benchmark("rotary")
     monkeypatch.setattr(script, "ON_CPU", script.ON_CPU | {"tokens": 3, "head_dim": 8})
     # five sets of tensors are twice as large as this cache
     monkeypatch.setattr(script, "last_cache", lambda where: 4 * 40 * 3 * 8 * 5)

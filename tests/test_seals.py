@@ -3,24 +3,18 @@ must come from the run of the check."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from types import SimpleNamespace
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from ropebook.proofs import OUTCOMES
-from tools.paths import ROOT
+from tests.scripts import extension
 
 
 @pytest.fixture(scope="module")
 def seals():
-    sys.path.insert(0, str(ROOT / "book" / "_ext"))
-    spec = importlib.util.spec_from_file_location("seals", ROOT / "book" / "_ext" / "seals.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return extension("seals")
 
 
 def outcome(label="eq-a"):

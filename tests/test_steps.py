@@ -3,7 +3,6 @@ can be done, and its right answer is right."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 
 import pytest
@@ -17,13 +16,12 @@ from ropebook.explorers.measured import Measured
 from ropebook.lab import reading
 from tests.explorers import js
 from tests.explorers.registry import ALL
+from tests.scripts import extension
 from tests.step_truths import HELPERS, TRUTHS
 from tools.markdown import Writer
-from tools.paths import ROOT, pages
+from tools.paths import pages
 
-_spec = importlib.util.spec_from_file_location("steps", ROOT / "book" / "_ext" / "steps.py")
-steps = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(steps)
+steps = extension("steps")
 
 BLOCK = re.compile(r"^```\{try\} (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # the numbers in the registry's figure are made up

@@ -12,7 +12,7 @@ import torch
 
 from ropebook.lab import extensions, measured, parts, rule, scores, trials, variants
 from ropebook.lab.claims import CLAIMS
-from tests.helpers import benchmark
+from tests.scripts import benchmark
 
 TINY = {"dim": 8, "hidden_dim": 8, "n_layers": 1, "n_heads": 2, "rows": 8, "steps": 2, "warmup": 1}
 KEPT = ("linear", "yarn_chosen", "dynamic_ntk")

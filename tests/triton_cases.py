@@ -7,9 +7,7 @@ with CUDA, where the kernel is compiled, the same cases are run.
 
 import ctypes
 import doctest
-import importlib.util
 import mmap
-from pathlib import Path
 
 import pytest
 import torch
@@ -18,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ropebook import checks
 from ropebook import triton_kernel as K
+from tests.scripts import benchmark
 
 WHERE = "cpu" if K.INTERPRETED else "cuda"
 
@@ -499,14 +498,11 @@ def test_where_it_runs():
 def test_the_benchmarks_part_for_cuda_runs(monkeypatch):
     """Run the benchmark on tiny tensors, either interpreted or on CUDA. It compares each form with float64 before
     timing it."""
-    path = Path(__file__).resolve().parent.parent / "benchmarks" / "rotary.py"
-    spec = importlib.util.spec_from_file_location("rotary", path)
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
-    monkeypatch.setattr(benchmark, "transformers_forms", lambda *_: [])  # they take seconds to import
+    script = benchmark("rotary")
+    monkeypatch.setattr(script, "transformers_forms", lambda *_: [])  # they take seconds to import
     shape = {"batch": 2, "q_heads": 3, "k_heads": 1, "tokens": 5, "head_dim": 16}
     with torch.no_grad():
-        (part,) = benchmark.gpu(torch.device(WHERE), (shape,), rounds=2, compiled=False)
+        (part,) = script.gpu(torch.device(WHERE), (shape,), rounds=2, compiled=False)
     assert part["bytes"] == 2 * (3 + 1) * 2 * 5 * 16 * 2
     ours = [entry for entry in part["entries"] if entry["name"] == "triton"]
     assert len({(e["layout"], e["writes"], e["direction"], e["order"]) for e in ours}) == 12
@@ -515,7 +511,7 @@ def test_the_benchmarks_part_for_cuda_runs(monkeypatch):
     assert all(entry["allocated"] >= part["outputs_bytes"] for entry in ours if entry["writes"] == "fresh")
     if WHERE == "cuda":  # on the CPU, the interpreter allocates memory for itself
         assert not any(entry["allocated"] for entry in ours if entry["writes"] == "in place")
-    claims = benchmark.cuda_targets(part)
+    claims = script.cuda_targets(part)
     assert [claim["at_least"] for claim in claims if "limit" in claim["claim"]] == [0.9] * 4
 
 

@@ -3,12 +3,11 @@ published."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.scripts import extension
 from tests.site.addresses import Names, leads_nowhere
 from tools.paths import ROOT
 
@@ -18,11 +17,7 @@ PAGES: dict[str, Names] = {}
 
 @pytest.fixture(scope="module")
 def moved():
-    sys.path.insert(0, str(ROOT / "book" / "_ext"))
-    spec = importlib.util.spec_from_file_location("moved", ROOT / "book" / "_ext" / "moved.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return extension("moved")
 
 
 @pytest.mark.parametrize("page", sorted({address.partition("#")[0] for address in PUBLISHED}))
