@@ -3,16 +3,20 @@
     python benchmarks/asking.py cells     every model as trained; extended ones also with every method for 8 L
     python benchmarks/asking.py map       every model with RoPE, with each pair's and each band's frequency changed
     python benchmarks/asking.py attack    the pairs that the maps name, at other distances and in other contexts
+    python benchmarks/asking.py decide    everything that the second rule asks, in contexts of its own
     python benchmarks/asking.py gather    the numbers that the page shows, into results/order.json
 
-This is an exploration with new contexts, which are made from the development part or from the generated language. The
-held-out part is not used. The script needs the weights in results/trials, and runs on one thread: a cell takes seconds,
-and a map takes a minute or two. Files in results/asking are written atomically, and existing ones are skipped.
+All but `decide` is an exploration with contexts that are made from the development part or from the generated language.
+Only `decide` uses the held-out part: files on which no model has been scored. It prints names and times only. The
+script needs the weights in results/trials, and runs on one thread. On a CPU, a cell takes one to fifteen minutes, and a
+map takes half an hour; on a GPU (--device cuda), seconds. Files in results/asking are written atomically, and existing
+ones are skipped.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import hashlib
 import itertools
 import json
@@ -30,11 +34,27 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch  # noqa: E402  (paths and threads must be set first)
 
 from ropebook import device, results  # noqa: E402
-from ropebook.lab import asking, causal, extensions, folding, heads, means, order, parts, scores, variants  # noqa: E402
+from ropebook.lab import (  # noqa: E402
+    asking,
+    bits,
+    causal,
+    extensions,
+    folding,
+    heads,
+    means,
+    order,
+    parts,
+    parts_file,
+    rule_two,
+    scores,
+    variants,
+)
 from ropebook.lab.asking import LAYOUTS, Layout  # noqa: E402
 from ropebook.lab.longer import with_method  # noqa: E402
 from ropebook.lab.model import SCHEMES, LanguageModel  # noqa: E402
 
+DEVICE = torch.device("cpu")
+"""The device that reads the texts (--device)."""
 FACTOR = extensions.FACTORS[-1]
 LEFT_OUT = ("yarn_unscaled", "yarn_chosen_unscaled", "dynamic_ntk_2", "dynamic_ntk_4")
 """Extensions that are left out, because they are variants of others with another factor on the scores or another
@@ -97,13 +117,13 @@ def methods() -> Iterator[extensions.Extension]:
             yield one
 
 
-def store(name: str, identity: dict, measured: dict, start: float) -> None:
+def store(name: str, identity: dict, measured: dict, start: float, seed: int = asking.EXPLORATION) -> None:
     command = " ".join(["python benchmarks/asking.py", *sys.argv[1:2]])
     told = {
         **identity,
         **measured,
         "seconds": round(time.perf_counter() - start, 1),
-        "provenance": device.provenance(asking.EXPLORATION, command, torch.device("cpu")),
+        "provenance": device.provenance(seed, command, DEVICE),
     }
     with results.writing(folder() / f"{name}.json") as file:
         file.write((json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n").encode())
@@ -135,15 +155,28 @@ def identity_of(
     }
 
 
-def answers(model: LanguageModel, layouts: dict[str, Layout], text: parts.Parts) -> dict[str, list[str]]:
+def answers(model: LanguageModel, asked: dict[str, asking.Asked]) -> dict[str, list[str]]:
     """Return the answer letters for each layout. Layouts that are longer than a learned scheme allows are left out."""
-    found = {}
-    for key, layout in layouts.items():
-        if model.scheme == "learned" and layout.length >= model.length:
-            continue
-        asked = asking.contexts(layout, text.development)
-        found[key] = asking.ask(asked, causal.at_length(model, layout.length + 1))
-    return found
+    return {
+        key: asking.ask(one, reader(model, one.tokens.shape[1] + 1))
+        for key, one in asked.items()
+        if model.scheme != "learned" or one.tokens.shape[1] < model.length
+    }
+
+
+def reader(model: LanguageModel, length: int):
+    """Return what answers questions after texts of this length: the model, or a function that takes the texts to the
+    device."""
+    fixed = causal.at_length(model, length)
+    if DEVICE.type == "cpu":
+        return fixed
+    there = copy.deepcopy(fixed).to(DEVICE)
+    return lambda asked: asking.likeliest(there, asking.Asked(*(one.to(DEVICE) for one in asked))).cpu()
+
+
+def made(layouts: dict[str, Layout], text: parts.Parts) -> dict[str, asking.Asked]:
+    """Return the contexts of an exploration."""
+    return {key: asking.contexts(layout, text.development) for key, layout in layouts.items()}
 
 
 def cells(names: list[str], text: parts.Parts) -> None:
@@ -163,7 +196,7 @@ def cells(names: list[str], text: parts.Parts) -> None:
                 continue
             start = time.perf_counter()
             tried = with_method(model, extension.method, extension.options) if extension else model
-            store(cell, identity, {"answers": answers(tried, layouts, text)}, start)
+            store(cell, identity, {"answers": answers(tried, made(layouts, text))}, start)
 
 
 def store_contexts(text: parts.Parts) -> None:
@@ -188,12 +221,13 @@ def map_(names: list[str], text: parts.Parts) -> None:
         start = time.perf_counter()
         model = trained(name)
         theta = causal.rotary_of(model).inv_freq
-        within = asking.contexts(MAPPED["order within"], text.development)
+        asked = made(MAPPED, text)
+        within = asked["order within"]
         found = folding.products(model, within)
         told = {
             "theta": theta.tolist(),
             "bands": causal.bands(theta),
-            "plain": answers(model, MAPPED, text),
+            "plain": answers(model, asked),
             "pairs": {},
             "of_bands": {},
             "shares": shares(model, within.tokens),
@@ -203,11 +237,9 @@ def map_(names: list[str], text: parts.Parts) -> None:
             },
         }
         for way, factor in causal.WAYS.items():
-            told["pairs"][way] = [
-                answers(causal.changed(model, [pair], factor), MAPPED, text) for pair in range(len(theta))
-            ]
+            told["pairs"][way] = [answers(causal.changed(model, [pair], factor), asked) for pair in range(len(theta))]
             told["of_bands"][way] = {
-                band: answers(causal.changed(model, pairs, factor), MAPPED, text)
+                band: answers(causal.changed(model, pairs, factor), asked)
                 for band, pairs in told["bands"].items()
                 if pairs
             }
@@ -236,25 +268,105 @@ def attack(names: list[str], text: parts.Parts) -> None:
         tried = list(dict.fromkeys([*tried, order.twin(told, pair)]))
         model = trained(name)
         every = itertools.product(range(len(model.layers)), range(model.n_heads))
-        one_layout = {"order": MAPPED["order"]}
-        longest = {"order": asking.fewer(LAYOUTS["order"], FEW)}
+        attacks = made(ATTACKS, text)
+        one_layout = made({"order": MAPPED["order"]}, text)
+        longest = made({"order": asking.fewer(LAYOUTS["order"], FEW)}, text)
         measured = {
             "pair": pair,
             "twin": order.twin(told, pair),
-            "plain": answers(model, ATTACKS, text),
+            "plain": answers(model, attacks),
             "pairs": {
-                "halved": {str(at): answers(causal.changed(model, [at], 0.5), ATTACKS, text) for at in tried},
-                "still": {str(pair): answers(causal.changed(model, [pair], 0.0), ATTACKS, text)},
+                "halved": {str(at): answers(causal.changed(model, [at], 0.5), attacks) for at in tried},
+                "still": {str(pair): answers(causal.changed(model, [pair], 0.0), attacks)},
             },
             "slowed": {
-                str(divisor): answers(causal.changed(model, [pair], 1 / divisor), longest, text) for divisor in SLOWED
+                str(divisor): answers(causal.changed(model, [pair], 1 / divisor), longest) for divisor in SLOWED
             },
             "heads": {
-                f"{layer}.{head}": answers(causal.changed(model, [pair], 0.5, (layer, head)), one_layout, text)
+                f"{layer}.{head}": answers(causal.changed(model, [pair], 0.5, (layer, head)), one_layout)
                 for layer, head in every
             },
         }
         store(f"attack-{name}", identity, measured, start)
+
+
+# --- The second rule --------------------------------------------------------------------------------------------------
+
+
+def decide(names: list[str], text: parts.Parts) -> None:
+    """Measure everything that the second rule asks, a file for each cell and seed, for all models that are trained."""
+    opened = results.load("measured")["opened"]["files"]
+    files = rule_two.closed(text.held_out, opened)
+    read = rule_two.texts(files, scores.PER_FOLDER)
+    asked = {key: asking.contexts(one, files, rule_two.STREAM) for key, one in rule_two.LAYOUTS.items()}
+    for cell, seed in itertools.product(rule_two.cells(), rule_two.SEEDS):
+        name = model_of(cell.partition("/")[0], seed)
+        if name not in names:
+            continue
+        sides = rule_two.cells()[cell]
+        identity = {
+            "rule": rule_two.digest(),
+            "cell": cell,
+            "seed": seed,
+            "model": name,
+            "weights": hashlib.sha256(weights_of(name).read_bytes()).hexdigest(),
+            "corpus": text.summary(),
+        }
+        path = f"decide/{cell.replace('/', '_').replace(' ', '_')}-{seed}"
+        if done(path, identity):
+            continue
+        start = time.perf_counter()
+        model = as_asked(trained(name), cell)
+        letters = {side.layout: asked[side.layout] for side in sides if isinstance(side, rule_two.Answers)}
+        told = answers(model, letters) | {
+            side.layout: losses(model, read[side.task], side) for side in sides if isinstance(side, rule_two.Bits)
+        }
+        store(path, identity, {"told": told}, start, rule_two.STREAM)
+
+
+def model_of(id: str, seed: int) -> str:
+    """Return the name of the trained model with this id and seed. T5 is the one with the chosen rate."""
+    if id == "t5":
+        return f"t5-{seed}-bias-{t5_rate()}"
+    steps = "-3200" if id.endswith("-3200") else ""
+    return f"{id.removesuffix(steps)}-{seed}{steps}"
+
+
+def t5_rate() -> float:
+    """Return the learning rate of T5's table that the development part chooses, or NaN while candidates are missing."""
+    losses = {}
+    for one in variants.T5_CANDIDATES:
+        path = weights_of(one.name).with_suffix(".json")
+        if not path.exists():
+            return float("nan")
+        found = json.loads(path.read_text(encoding="utf-8"))["development"]
+        means = [sum(row[0] for row in found[text]) / len(found[text]) for text in ("python", "language")]
+        losses[one.bias_lr] = sum(means) / len(means)
+    return variants.choose_rate(losses)
+
+
+def as_asked(model: LanguageModel, cell: str) -> LanguageModel:
+    """Return the model with the change that a cell of the second rule names."""
+    change = cell.partition("/")[2]
+    if pair := re.fullmatch(r"pair (\d+) times ([\d.]+)", change):
+        return causal.changed(model, [int(pair[1])], float(pair[2]))
+    if change in ("", rule_two.LAST):
+        return model
+    one = next(one for one in methods() if one.id == change)
+    return with_method(model, one.method, one.options)
+
+
+@torch.no_grad()
+def losses(model: LanguageModel, rows: torch.Tensor, side: rule_two.Bits) -> list[float]:
+    """Return the loss of each text in a band, in bits per byte. The text ends with the band, as the frequencies of some
+    methods follow its length."""
+    start, stop = rule_two.BANDS[side.band]
+    there = copy.deepcopy(model).to(DEVICE)
+    if side.extension == rule_two.LAST:
+        found = bits.windowed_bits(there, rows[:, : stop + 1], scores.LENGTH, scores.STEP)
+    else:
+        found = bits.position_bits(there, rows[:, : stop + 1])
+    return [round(one, 5) for one in found[:, start:].double().mean(1).tolist()]
 
 
 def gather(names: list[str], text: parts.Parts) -> None:
@@ -264,13 +376,18 @@ def gather(names: list[str], text: parts.Parts) -> None:
 
 
 def main() -> None:
+    global DEVICE
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    what = {"cells": cells, "map": map_, "attack": attack, "gather": gather}
+    what = {"cells": cells, "map": map_, "attack": attack, "decide": decide, "gather": gather}
     parser.add_argument("what", choices=what)
     parser.add_argument("--only", metavar="PATTERN", default="", help="a regular expression of models' names")
+    parser.add_argument("--text", metavar="FILE", help="the text that trials.py pack wrote, instead of this Python's")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    what[given.what]([name for name in models() if re.fullmatch(given.only or ".*", name)], parts.load())
+    DEVICE = torch.device(given.device)
+    text = parts_file.read(given.text) if given.text else parts.load()
+    what[given.what]([name for name in models() if re.fullmatch(given.only or ".*", name)], text)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@
     python benchmarks/real.py explore    loss by position, for all exploration texts, bands and single pairs
     python benchmarks/real.py decide     the texts that decide: the 40 rows that ropebook.real.rule asks for
     python benchmarks/real.py            fetch, core and heads, which is what `make real` does
+    python benchmarks/real.py pack       all texts as this machine reads them, into runs/texts.json
+    python benchmarks/real.py decide --packed FILE --device cuda    on a machine with a GPU and another Python
 
 Every measurement has its own file, which is written atomically. If the file exists, the measurement is skipped, so you
 can stop at any time. A row of the table, 12,288 tokens, takes two to six minutes on an unshared core, and 2.5 GB of
@@ -24,6 +26,7 @@ once, when all rows are there (ropebook.real.stored.verdicts). Everything else i
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
 import subprocess
@@ -61,6 +64,9 @@ WIDE = 10_240
 QUERIES, APART = 32, 32  # in a long text: how many queries are sampled, and how many tokens apart they are
 EDGES = (0, 1, 2, 4, 16, 64, 256, *range(512, LENGTH + 1, 512))
 
+DEVICE = torch.device("cpu")  # that reads the texts (--device)
+PACKED: dict[str, str] = {}  # texts from another machine, by name (--packed)
+
 CHOSEN = [text.name for text in texts.EXPLORATION]  # --texts selects fewer
 
 AS_IS = Change("as-is")
@@ -78,12 +84,18 @@ SINGLES = tuple(slow(pair) for pair in (24, 23, 25, 22, 26, 21, 27, 20, 28, *ran
 def loaded() -> real.Loaded:
     if not published.file().is_file():
         raise SystemExit(f"{published.file()} is not there yet: python benchmarks/real.py fetch")
-    return real.load(published.file())
+    found = real.load(published.file())
+    found.model.to(DEVICE)
+    return found
 
 
 @cache
 def tokens_of(text: texts.Text) -> torch.Tensor:
-    return torch.tensor(loaded().tokenizer.encode(text.read()))
+    return torch.tensor(loaded().tokenizer.encode(content(text)), device=DEVICE)
+
+
+def content(text: texts.Text) -> str:
+    return PACKED[text.name] if PACKED else text.read()
 
 
 def chosen() -> list[texts.Text]:
@@ -114,7 +126,7 @@ def measure(name: str, found: Callable[[], dict]) -> None:
         "peak_gigabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e9 if MACOS else 1e6), 2),
     }
     command = " ".join(["python benchmarks/real.py", *sys.argv[1:]])
-    where = device.provenance(None, command, torch.device("cpu"))
+    where = device.provenance(None, command, DEVICE)
     print(results.save(name, facts | data, where, FOLDER), f"{facts['seconds']:.0f} s", flush=True)
 
 
@@ -127,7 +139,7 @@ def about(text: texts.Text) -> dict:
         "kind": text.kind,
         "source": text.source,
         "license": text.license,
-        "text_sha256": texts.digest(text.read()),
+        "text_sha256": texts.digest(content(text)),
     }
 
 
@@ -152,6 +164,13 @@ def fetch() -> None:
 def download(*asked: str) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(published.FOLDER), *asked]
     subprocess.run(command, check=True)
+
+
+def pack() -> None:
+    """Store all texts as this machine's Python and packages have them, for a machine with others."""
+    every = (*texts.EXPLORATION, *map(rule.held_out, (text.name for text in rule.HELD_OUT)))
+    with results.writing(published.FOLDER / "texts.json") as file:
+        file.write(json.dumps({text.name: text.read() for text in every}).encode())
 
 
 def loss_by_position(text: texts.Text, change: Change | SinkApart | Held) -> None:
@@ -255,7 +274,7 @@ class Held:
     pairs: tuple[int, ...]
 
     def of(self, model: LlamaModel) -> LlamaModel:
-        return with_penalty(model, held(*stored.bias(), LENGTH + 1, TRAINED, list(self.pairs)))
+        return with_penalty(model, held(*stored.bias(), LENGTH + 1, TRAINED, list(self.pairs)).to(DEVICE))
 
     def describe(self) -> dict:
         return {"held": list(self.pairs), "from": TRAINED}
@@ -423,14 +442,18 @@ STAGES = {
     "far": far,
     "explore": explore,
     "decide": decide,
+    "pack": pack,
 }
 
 
 def main() -> None:
+    global DEVICE
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"among {', '.join(STAGES)}")
     parser.add_argument("--threads", type=int, default=1, help="of the processor")
     parser.add_argument("--texts", nargs="+", choices=CHOSEN, help="of those explored (default: all)")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
+    parser.add_argument("--packed", metavar="FILE", help="texts that pack stored, instead of this machine's")
     given = parser.parse_args()
     unknown = [stage for stage in given.stages if stage not in STAGES]
     if unknown:
@@ -438,6 +461,9 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     torch.set_grad_enabled(False)
     CHOSEN[:] = given.texts or CHOSEN
+    DEVICE = torch.device(given.device)
+    if given.packed:
+        PACKED.update(json.loads(Path(given.packed).read_text(encoding="utf-8")))
     start = time.perf_counter()
     for stage in given.stages or ("fetch", "core", "heads"):
         STAGES[stage]()

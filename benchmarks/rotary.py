@@ -4,6 +4,7 @@
     python benchmarks/rotary.py --only stores     the cost of storing, added to the existing file
     python benchmarks/rotary.py --only decoding   one token through the layers of a model, added as well
     python benchmarks/rotary.py --only peers      our code and other libraries, backward included, added as well
+    python benchmarks/rotary.py --only cuda       the fused kernel on a GPU, added as well
     python benchmarks/rotary.py --rounds 5        a quick run that writes nothing
 
 The limit is `dst.copy_(src)` of q and k into existing memory, because any rotation must move at least this many bytes.
@@ -560,8 +561,24 @@ def peers(rounds: int) -> dict:
     return found | {"provenance": device.provenance(seed=SEED, command=command, on=where)}
 
 
+def cuda(rounds: int) -> dict | None:
+    """Measure the fused kernel and its rivals. Returns None if there is no GPU."""
+    if not torch.cuda.is_available():
+        print("NO CUDA DEVICE: the fused kernel's speed has NOT been measured here.")
+        return None
+    where = torch.device("cuda")
+    parts = [part | {"targets": cuda_targets(part)} for part in gpu(where, ON_CUDA, rounds)]
+    provenance = device.provenance(seed=SEED, command="python benchmarks/rotary.py --only cuda", on=where)
+    return {"device": torch.cuda.get_device_name(where), "parts": parts, "provenance": provenance}
+
+
 # Parts that can be measured separately, each with its number of rounds.
-PARTS = {"stores": (stores, ROUNDS), "decoding": (decoding, 5 * ROUNDS), "peers": (peers, ROUNDS)}
+PARTS = {
+    "stores": (stores, ROUNDS),
+    "decoding": (decoding, 5 * ROUNDS),
+    "peers": (peers, ROUNDS),
+    "cuda": (cuda, ROUNDS),
+}
 
 
 def find(part: dict, name: str, layout: str | None, writes: str | None = None, direction: str = "forward") -> dict:
@@ -676,17 +693,11 @@ def main() -> None:
             part = measured(rounds or usual)
         if rounds is None:
             data = results.load("rotary")
-            data["cpu"][arguments.only] = part
+            (data if arguments.only == "cuda" else data["cpu"])[arguments.only] = part
             results.save("rotary", data, data.pop("provenance"))
         return
     with torch.no_grad():
-        data = {"cpu": cpu(rounds or ROUNDS), "cuda": None}
-        if torch.cuda.is_available():
-            where = torch.device("cuda")
-            parts = [part | {"targets": cuda_targets(part)} for part in gpu(where, ON_CUDA, rounds or ROUNDS)]
-            data["cuda"] = {"device": torch.cuda.get_device_name(where), "parts": parts}
-        else:
-            print("NO CUDA DEVICE: the fused kernel's speed has NOT been measured; results hold no number for it.")
+        data = {"cpu": cpu(rounds or ROUNDS), "cuda": cuda(rounds or ROUNDS)}
     parts = [data["cpu"]["float32"], *(data["cuda"]["parts"] if data["cuda"] else ())]
     for target in itertools.chain.from_iterable(part["targets"] for part in parts):
         reached = "reached" if target["measured"] >= target["at_least"] else "MISSED"

@@ -9,10 +9,13 @@
     python benchmarks/trials.py tune                      fine-tune the models briefly on longer texts
     python benchmarks/trials.py evaluate --part held_out  test every finished model with every method
     python benchmarks/trials.py gather                    the numbers that pages show, into results/measured.json
+    python benchmarks/trials.py pack FILE                 this Python's text, for training on another machine
+    python benchmarks/trials.py seed --text FILE --device cuda    train there, several processes side by side
 
 Checkpoints are in runs/trials, which Git ignores. A finished training leaves two files in results/trials: its numbers
 on the development part, and its weights in half precision. It is not repeated, and the later steps need only these two
-files, not the checkpoint. Training is compiled, so it needs a C++ compiler.
+files, not the checkpoint. On the CPU, training is compiled, so it needs a C++ compiler. On a GPU it isn't, because
+compiling takes longer there than training.
 
 Numbers on the held-out part are written to results/trials/held_out and never printed. Once all of them exist, `gather`
 applies the rule to reach verdicts; until then, it only gathers the trainings. (For trainings with `--twice`, the
@@ -38,7 +41,7 @@ import torch  # noqa: E402  (paths and threads must be set first)
 from safetensors.torch import save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
-from ropebook.lab import claims, extensions, measured, parts, rule, scores, trials, variants  # noqa: E402
+from ropebook.lab import claims, extensions, measured, parts, parts_file, rule, scores, trials, variants  # noqa: E402
 from ropebook.lab.bits import position_bits  # noqa: E402
 from ropebook.lab.longer import with_method  # noqa: E402
 from ropebook.lab.means import band_means  # noqa: E402
@@ -54,6 +57,8 @@ CHOSEN_WITH = 4
 """The factor at which the methods' parameters are chosen."""
 FIRST = (trials.EXTENDED, "none", "alibi")
 """Schemes that are trained first for each seed."""
+DEVICE = torch.device("cpu")
+"""The device that trains and tests (--device)."""
 
 
 def folder() -> Path:
@@ -93,7 +98,7 @@ def train(wanted: list[trials.Trial], text: parts.Parts, command: str = "train")
     for trial in wanted:
         if finished(trial):
             continue
-        trainer = Trainer(trial, text, ROOT / "runs" / "trials", compiled=True)
+        trainer = Trainer(trial, text, ROOT / "runs" / "trials", device=DEVICE, compiled=DEVICE.type == "cpu")
         print(f"{trial.name}: from step {trainer.step} of {trial.steps}", flush=True)
         for _ in trainer.train(SAVED):
             if trainer.step % 200 == 0:
@@ -108,18 +113,34 @@ def train(wanted: list[trials.Trial], text: parts.Parts, command: str = "train")
 
 
 def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Run the trainings in `ropebook.lab.variants`. The learning rate of T5's table is chosen as soon as all its
-    candidates are trained."""
+    """Run the trainings in `ropebook.lab.variants`, or only some of them. For a whole run, the learning rate of T5's
+    table is chosen as soon as all its candidates are trained."""
+    if wanted != varied():
+        train([one for one in wanted if not isinstance(one, trials.Further)], text, "vary")
+        raise_base([one for one in wanted if isinstance(one, trials.Further)], text)
+        return
     train([*variants.CEILING[:1], *variants.T5_CANDIDATES], text, "vary")
+    train([*variants.t5(chosen_rate()), *variants.VARIANTS], text, "vary")
+    raise_base([one for one in wanted if isinstance(one, trials.Further)], text)
+
+
+def varied() -> list[trials.Trial]:
+    """Return all trainings with one thing changed, in the order in which they are run."""
+    tables = dict.fromkeys(run for rate in variants.BIAS_RATES for run in variants.t5(rate))
+    raised = [variants.raised(trial, steps) for trial in trials.LONGER for steps in variants.RAISED_STEPS]
+    return list(dict.fromkeys([*variants.T5_CANDIDATES, *tables, *variants.VARIANTS, *raised]))
+
+
+def chosen_rate() -> float:
+    """Choose the learning rate of T5's table from its finished candidates."""
     rate = variants.choose_rate({one.bias_lr: development_bits(one) for one in variants.T5_CANDIDATES})
     print(f"T5's table: a rate of {rate}", flush=True)
-    train([*variants.t5(rate), *variants.VARIANTS], text, "vary")
-    raise_base(extended(wanted), text)
+    return rate
 
 
 def seed(wanted: list[trials.Trial], text: parts.Parts) -> None:
     """Train more seeds of every scheme."""
-    train(list(variants.MORE), text, "seed")
+    train(wanted, text, "seed")
 
 
 def development_bits(trial: trials.Trial) -> float:
@@ -130,20 +151,19 @@ def development_bits(trial: trials.Trial) -> float:
     return sum(means) / len(means)
 
 
-def raise_base(wanted: list[trials.Trial], text: parts.Parts) -> None:
+def raise_base(wanted: list[trials.Further], text: parts.Parts) -> None:
     """Train models further with a larger base. Weights and numbers are stored as for any other training."""
-    for trial in wanted:
-        for steps in variants.RAISED_STEPS:
-            run = variants.raised(trial, steps)
-            if finished(run) or not finished(trial):
-                continue
-            parent = trained(trial)
-            options = {"factor": variants.raised_factor(parent.layers[0].attention.head_dim)}
-            model = with_method(parent, "ntk", options)
-            trainer = Trainer(run, text, ROOT / "runs" / "trials", model=model)
-            for _ in trainer.train(SAVED):
-                pass
-            write(trainer, scores.materials(text, "development"), "vary")
+    parents = {trial.name: trial for trial in trials.LONGER}
+    for run in wanted:
+        if finished(run) or not finished(parents[run.parent]):
+            continue
+        parent = trained(parents[run.parent])
+        options = {"factor": variants.raised_factor(parent.layers[0].attention.head_dim)}
+        model = with_method(parent, "ntk", options)
+        trainer = Trainer(run, text, ROOT / "runs" / "trials", model=model, device=DEVICE)
+        for _ in trainer.train(SAVED):
+            pass
+        write(trainer, scores.materials(text, "development"), "vary")
 
 
 def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
@@ -175,7 +195,7 @@ def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
         # For a model trained on longer texts, this would be measured on different bytes.
         "headroom": scores.headroom(model, given) if trial.length == scores.LENGTH else None,
         "files": given.names,
-        "provenance": device.provenance(trial.seed, f"python benchmarks/trials.py {command}", torch.device("cpu")),
+        "provenance": device.provenance(trial.seed, f"python benchmarks/trials.py {command}", DEVICE),
     }
     store(folder() / f"{trial.name}.json", told)
     print(f"{trial.name}: done, {within}, {time.perf_counter() - start:.0f} s of trying", flush=True)
@@ -194,12 +214,20 @@ def rounded(trainer: Trainer) -> LanguageModel:
     """Return the trained model with its weights rounded as they are stored."""
     model = copy.deepcopy(trainer.model)
     model.load_state_dict({name: weight.half().float() for name, weight in model.state_dict().items()})
-    return model.eval()
+    return ready(model)
 
 
 def trained(trial: trials.Trial) -> LanguageModel:
     """Return the model with its weights from results/trials, in float32."""
-    return of_weights((folder() / f"{trial.name}.safetensors").read_bytes(), vars(trial))
+    return ready(of_weights((folder() / f"{trial.name}.safetensors").read_bytes(), vars(trial)))
+
+
+def ready(model: LanguageModel) -> LanguageModel:
+    """Return the model on the chosen device, where it takes texts from the CPU too."""
+    model = model.to(DEVICE).eval()
+    if DEVICE.type != "cpu":
+        model.register_forward_pre_hook(lambda _, given: (given[0].to(DEVICE), *given[1:]))
+    return model
 
 
 def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
@@ -259,7 +287,7 @@ def try_one(
         **identity,
         "files": given.names,
         "numbers": scores.measure(as_tried, given),
-        "provenance": device.provenance(None, "python benchmarks/trials.py", torch.device("cpu")),
+        "provenance": device.provenance(None, "python benchmarks/trials.py", DEVICE),
     }
     if ending or (extension is None and has_last(trial)):
         told["last"] = scores.measure_windowed(as_tried, given, trial.length)
@@ -298,7 +326,7 @@ def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
         "corpus": text.summary(),
         "found": found,
         "chosen": extensions.choose(found),
-        "provenance": device.provenance(None, "python benchmarks/trials.py choose", torch.device("cpu")),
+        "provenance": device.provenance(None, "python benchmarks/trials.py choose", DEVICE),
     }
     store(folder() / "chosen.json", told)
     print(told["chosen"], flush=True)
@@ -318,10 +346,10 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
                     continue
                 model = with_method(trained(trial), extension.method, extension.options)
                 run = trials.further(trial, name, s)
-                trainer = Trainer(run, text, ROOT / "runs" / "trials" / "tuned", model=model)
+                trainer = Trainer(run, text, ROOT / "runs" / "trials" / "tuned", model=model, device=DEVICE)
                 for _ in trainer.train(SAVED):
                     pass
-                try_one(trainer.model.eval(), trial, extension, given, text, HELD_OUT, "/tuned")
+                try_one(ready(trainer.model), trial, extension, given, text, HELD_OUT, "/tuned")
 
 
 def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
@@ -375,20 +403,30 @@ def every_cell(wanted: list[trials.Trial]) -> list[str]:
 
 
 def main() -> None:
+    global DEVICE
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["train", "vary", "seed", "choose", "tune", "evaluate", "gather"])
+    parser.add_argument("what", choices=["train", "vary", "seed", "choose", "tune", "evaluate", "gather", "pack"])
+    parser.add_argument("file", nargs="?", metavar="FILE", help="where pack writes to")
     parser.add_argument("--only", nargs="+", metavar="RUN", help="names such as rope-10000-0")
     parser.add_argument("--twice", action="store_true", help="with twice the steps, those without retrieval")
     parser.add_argument("--part", choices=parts.PARTS[1:], default="development")
+    parser.add_argument("--text", metavar="FILE", help="the text that pack wrote (default: this Python's own)")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     given = parser.parse_args()
+    if (given.what == "pack") != bool(given.file):
+        parser.error(f"FILE must be given with pack, and only then, got {given.file} with {given.what}")
     torch.set_num_threads(1)
-    wanted = left_to_double() if given.twice else in_order()
+    DEVICE = torch.device(given.device)
+    known = {"seed": list(variants.MORE), "vary": varied()}.get(given.what) or in_order()
+    wanted = left_to_double() if given.twice else known
     unknown = set(given.only or ()) - {trial.name for trial in wanted}
     if unknown:
         parser.error(f"--only must name some of {', '.join(t.name for t in wanted)}, got {', '.join(sorted(unknown))}")
     wanted = [trial for trial in wanted if not given.only or trial.name in given.only]
-    text = parts.load()
-    if given.what == "evaluate":
+    text = parts_file.read(given.text) if given.text else parts.load()
+    if given.what == "pack":
+        parts_file.write(text, given.file)
+    elif given.what == "evaluate":
         longer = [] if given.only or given.twice else left_to_double()
         evaluate([*wanted, *longer], text, given.part)
     else:
