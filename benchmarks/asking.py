@@ -4,13 +4,13 @@
     python benchmarks/asking.py map       every model with RoPE, with each pair's and each band's frequency changed
     python benchmarks/asking.py attack    the pairs that the maps name, at other distances and in other contexts
     python benchmarks/asking.py decide    everything that the second rule asks, in contexts of its own
-    python benchmarks/asking.py gather    the numbers that the page shows, into results/order.json
+    python benchmarks/asking.py gather    the numbers that pages show, into results/order.json and order_decided.json
 
 All but `decide` is an exploration with contexts that are made from the development part or from the generated language.
 Only `decide` uses the held-out part: files on which no model has been scored. It prints names and times only. The
-script needs the weights in results/trials, and runs on one thread. On a CPU, a cell takes one to fifteen minutes, and a
-map takes half an hour; on a GPU (--device cuda), seconds. Files in results/asking are written atomically, and existing
-ones are skipped.
+script needs the weights in results/trials, and runs on one thread. On an idle CPU, a cell of an exploration takes ten
+seconds to a minute, and a map some minutes; a GPU (--device cuda) takes seconds. Files in results/asking are written
+atomically, and existing ones are skipped.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from ropebook.lab import (  # noqa: E402
     asking,
     bits,
     causal,
+    decided,
     extensions,
     folding,
     heads,
@@ -299,6 +300,9 @@ def decide(names: list[str], text: parts.Parts) -> None:
     files = rule_two.closed(text.held_out, opened)
     read = rule_two.texts(files, scores.PER_FOLDER)
     asked = {key: asking.contexts(one, files, rule_two.STREAM) for key, one in rule_two.LAYOUTS.items()}
+    distances = json.dumps({key: one.far.tolist() for key, one in asked.items()}).encode()
+    with results.writing(folder() / "decide" / "contexts.json") as file:
+        file.write(distances)
     for cell, seed in itertools.product(rule_two.cells(), rule_two.SEEDS):
         name = model_of(cell.partition("/")[0], seed)
         if name not in names:
@@ -373,6 +377,9 @@ def gather(names: list[str], text: parts.Parts) -> None:
     found = order.gathered(folder())
     where = device.provenance(asking.EXPLORATION, "python benchmarks/asking.py gather", torch.device("cpu"))
     print(results.save("order", found, where), flush=True)
+    if (folder() / "decide").exists():
+        where = device.provenance(rule_two.STREAM, "python benchmarks/asking.py gather", torch.device("cpu"))
+        print(results.save("order_decided", decided.gathered(folder() / "decide"), where), flush=True)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@
     python benchmarks/trials.py tune                      fine-tune the models briefly on longer texts
     python benchmarks/trials.py evaluate --part held_out  test every finished model with every method
     python benchmarks/trials.py gather                    the numbers that pages show, into results/measured.json
+    python benchmarks/trials.py compare                   what training can change, into results/trained.json
     python benchmarks/trials.py pack FILE                 this Python's text, for training on another machine
     python benchmarks/trials.py seed --text FILE --device cuda    train there, several processes side by side
 
@@ -41,7 +42,7 @@ import torch  # noqa: E402  (paths and threads must be set first)
 from safetensors.torch import save  # noqa: E402
 
 from ropebook import device, results  # noqa: E402
-from ropebook.lab import claims, extensions, measured, parts, parts_file, rule, scores, trials, variants  # noqa: E402
+from ropebook.lab import claims, extensions, measured, parts, parts_file, rule, scores, trained, trials, variants  # noqa: E402
 from ropebook.lab.bits import position_bits  # noqa: E402
 from ropebook.lab.longer import with_method  # noqa: E402
 from ropebook.lab.means import band_means  # noqa: E402
@@ -157,7 +158,7 @@ def raise_base(wanted: list[trials.Further], text: parts.Parts) -> None:
     for run in wanted:
         if finished(run) or not finished(parents[run.parent]):
             continue
-        parent = trained(parents[run.parent])
+        parent = model_of(parents[run.parent])
         options = {"factor": variants.raised_factor(parent.layers[0].attention.head_dim)}
         model = with_method(parent, "ntk", options)
         trainer = Trainer(run, text, ROOT / "runs" / "trials", model=model, device=DEVICE)
@@ -217,7 +218,7 @@ def rounded(trainer: Trainer) -> LanguageModel:
     return ready(model)
 
 
-def trained(trial: trials.Trial) -> LanguageModel:
+def model_of(trial: trials.Trial) -> LanguageModel:
     """Return the model with its weights from results/trials, in float32."""
     return ready(of_weights((folder() / f"{trial.name}.safetensors").read_bytes(), vars(trial)))
 
@@ -252,7 +253,7 @@ def evaluate(wanted: list[trials.Trial], text: parts.Parts, part: str) -> None:
     for trial in wanted:
         if not finished(trial):
             continue
-        model = trained(trial)
+        model = model_of(trial)
         for extension in cells_of(trial):
             try_one(model, trial, extension, given, text, part)
 
@@ -310,7 +311,7 @@ def choose(wanted: list[trials.Trial], text: parts.Parts) -> None:
     bands = [band for band in scores.BANDS if band[1] <= reach]
     found: dict[str, dict[int, list[float]]] = {}
     for trial in wanted:
-        model = trained(trial)
+        model = model_of(trial)
         for method, parameters in extensions.CANDIDATES.items():
             for parameter in parameters:
                 extension = extensions.candidate(method, parameter, CHOSEN_WITH)
@@ -344,7 +345,7 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
                 extension = by_id.get(f"{name}/{s}", extensions.Extension(name, "none", s))
                 if (folder() / HELD_OUT / f"{trial.name}_{name}_{s}_tuned.json").exists():
                     continue
-                model = with_method(trained(trial), extension.method, extension.options)
+                model = with_method(model_of(trial), extension.method, extension.options)
                 run = trials.further(trial, name, s)
                 trainer = Trainer(run, text, ROOT / "runs" / "trials" / "tuned", model=model, device=DEVICE)
                 for _ in trainer.train(SAVED):
@@ -391,6 +392,12 @@ def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
     store(ROOT / "results" / "measured.json", data)
 
 
+def compare(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """Write results/trained.json, with the trainings of the page about them that are finished."""
+    where = device.provenance(None, "python benchmarks/trials.py compare", torch.device("cpu"))
+    results.save("trained", trained.gathered(folder()), where)
+
+
 def every_cell(wanted: list[trials.Trial]) -> list[str]:
     """Return the names of all cells that the rule requires."""
     names = []
@@ -405,7 +412,16 @@ def every_cell(wanted: list[trials.Trial]) -> list[str]:
 def main() -> None:
     global DEVICE
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["train", "vary", "seed", "choose", "tune", "evaluate", "gather", "pack"])
+    what = {
+        "train": train,
+        "vary": vary,
+        "seed": seed,
+        "choose": choose,
+        "tune": tune,
+        "gather": gather,
+        "compare": compare,
+    }
+    parser.add_argument("what", choices=[*what, "evaluate", "pack"])
     parser.add_argument("file", nargs="?", metavar="FILE", help="where pack writes to")
     parser.add_argument("--only", nargs="+", metavar="RUN", help="names such as rope-10000-0")
     parser.add_argument("--twice", action="store_true", help="with twice the steps, those without retrieval")
@@ -430,7 +446,6 @@ def main() -> None:
         longer = [] if given.only or given.twice else left_to_double()
         evaluate([*wanted, *longer], text, given.part)
     else:
-        what = {"train": train, "vary": vary, "seed": seed, "choose": choose, "tune": tune, "gather": gather}
         what[given.what](wanted, text)
 
 

@@ -1,7 +1,9 @@
 """Tests of benchmarks/asking.py, from the weights to the file that the page reads. They use two tiny rotary models and
 one model without rotation."""
 
+import dataclasses
 import json
+import re
 import sys
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from ropebook.lab import asking, order, parts
+from ropebook.lab import asking, order, parts, rule_two
 from ropebook.lab.asking import Layout, by_context
 from ropebook.lab.model import LanguageModel
 from tests.scripts import benchmark
@@ -121,6 +123,71 @@ def test_from_weights_to_what_the_page_reads(module, script, capsys):
     cell.write_text(cell.read_text().replace('"weights": "', '"weights": "0'))
     with pytest.raises(SystemExit, match=r"cell-learned-0.json is of other weights, options, contexts or text: remove"):
         run("cells", "--only", "learned-0")
+
+
+def test_everything_that_the_second_rule_asks_is_measured_once(module, script, monkeypatch, tmp_path, capsys):
+    run, saved = script
+    model = "rope-10000-3200"
+    sides = [
+        rule_two.Answers(model, "order"),
+        rule_two.Answers(model, "order", "linear/8"),
+        rule_two.Answers(model, "order", pair=1, factor=2.0),
+        rule_two.Bits(model, "python", "within", "dynamic_ntk"),
+        rule_two.Bits(model, "python", "beyond", rule_two.LAST),
+        rule_two.Bits(model, "python", "beyond"),
+    ]
+    cells = {}
+    for side in sides:
+        cells.setdefault(side.cell, []).append(side)
+    held_out = {f"{name}.py": np.roll(TEXT, at) for at, name in enumerate("abc")}
+    for owner, name, value in (
+        (rule_two, "cells", lambda: cells),
+        (rule_two, "LAYOUTS", LAYOUTS),
+        (rule_two, "GENERATED", 2),
+        (module.parts, "load", lambda: dataclasses.replace(PARTS, held_out=held_out)),
+        (module.results, "load", lambda name: {"opened": {"files": ["b.py"]}}),
+        (module.decided, "gathered", lambda folder: {"cells": len(list(folder.glob("*-[01].json")))}),
+    ):
+        monkeypatch.setattr(owner, name, value)
+    folder = run("decide") / "decide"
+    printed = capsys.readouterr().out
+    assert not re.search(r"\d\.\d", printed.replace("times_2.0", ""))  # only names and whole seconds
+    told = {path.stem: json.loads(path.read_text())["told"] for path in folder.glob(f"{model}*.json")}
+    names = ("", "_linear_8", "_pair_1_times_2.0", "_dynamic_ntk", "_last")
+    assert set(told) == {f"{model}{name}-{seed}" for name in names for seed in (0, 1)}
+    files = {name: text for name, text in held_out.items() if name != "b.py"}
+    asked = asking.contexts(LAYOUTS["order"], files, rule_two.STREAM)
+    trained = module.trained("rope-10000-1-3200")
+    assert told[f"{model}-1"]["order"] == asking.ask(asked, trained)
+    assert told[f"{model}_pair_1_times_2.0-1"]["order"] == asking.ask(asked, module.causal.changed(trained, [1], 2.0))
+    rows = rule_two.texts(files, 6)["python"]
+    within = module.bits.position_bits(trained, rows[:, :257])  # dynamic NTK changes nothing up to L
+    assert told[f"{model}_dynamic_ntk-1"]["python within"] == pytest.approx(within.mean(1).tolist(), abs=2e-5)
+    last = module.bits.windowed_bits(trained, rows, 256, 32)[:, 256:]
+    assert told[f"{model}_last-1"]["python beyond"] == pytest.approx(last.mean(1).tolist(), abs=2e-5)
+    assert told[f"{model}-1"]["python beyond"] != told[f"{model}_last-1"]["python beyond"]
+    assert json.loads((folder / "contexts.json").read_text())["order"] == asked.far.tolist()
+    run("decide")
+    assert capsys.readouterr().out == ""
+    run("cells", "--only", "learned-0")
+    run("gather")
+    assert saved["order_decided"] == {"cells": 10}
+
+
+def test_models_have_the_names_that_the_rule_gives_them(module, monkeypatch):
+    monkeypatch.setattr(module, "t5_rate", lambda: 0.05)
+    assert [module.model_of(id, 4) for id in ("none", "rope-10000", "rope-10000-3200", "t5")] == [
+        *("none-4", "rope-10000-4", "rope-10000-4-3200", "t5-4-bias-0.05"),
+    ]
+
+
+def test_the_rate_of_t5_is_the_one_with_the_lowest_mean(module, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "weights_of", lambda name: tmp_path / f"{name}.safetensors")
+    assert np.isnan(module.t5_rate())
+    for at, one in enumerate(module.variants.T5_CANDIDATES):
+        found = {"python": [[2.0 + (at != 2)], [4.0]], "language": [[1.0]]}
+        (tmp_path / f"{one.name}.json").write_text(json.dumps({"development": found}))
+    assert module.t5_rate() == module.variants.BIAS_RATES[2]
 
 
 def test_one_pair_at_a_time_is_that_pair(module, script):

@@ -155,6 +155,22 @@ def test_the_roofline_has_a_point_at_each_forms_count_and_speed(measured):
     assert list(y) == pytest.approx([moved * one for one in x])
 
 
+def test_on_a_gpu_the_fastest_is_shown_in_copies(measured):
+    columns = timings.on_cuda(measured)
+    assert list(columns)[2:] == [f"{n} tokens, {way}" for n in ("8,192", "131,072") for way in ("forward", "backward")]
+    part = measured["cuda"]["parts"][1]
+    copy = next(one["ms"] for one in part["entries"] if one["name"] == "limit")
+    times = [
+        one["ms"]
+        for one in part["entries"]
+        if (one["name"], one["layout"], one["direction"]) == ("triton", "half", "backward")
+    ]
+    assert len(times) == 2  # heads first and tokens first
+    ours = row(columns, form="our kernel", layout="half-split")
+    assert ours["131,072 tokens, backward"] == min(times) / copy
+    assert row(columns, form="transformers", layout="interleaved")["8,192 tokens, backward"] is None
+
+
 def peers_raw(measured, length, dtype, direction, name):
     (case,) = [
         case

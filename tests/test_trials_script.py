@@ -96,7 +96,7 @@ def test_from_training_to_numbers_that_the_rule_reads(module, script, tmp_path, 
     assert set(told["headroom"]) == {"python", "language", "language_floor"}
     assert (folder / "rope-10000-0.safetensors").stat().st_size < 2.5 * told["parameters"] + 2000
     state = torch.load(tmp_path / "runs" / "trials" / "rope-10000-0.pt", weights_only=False)["model"]
-    model = module.trained(trials.TRIALS[1])
+    model = module.model_of(trials.TRIALS[1])
     assert all(torch.equal(model.state_dict()[name], weight.half().float()) for name, weight in state.items())
 
     with pytest.raises(SystemExit, match="parameters have to be chosen first"):
@@ -211,6 +211,48 @@ def test_variants_are_trained_and_the_rate_of_the_table_is_chosen(module, script
     more = json.loads((folder / "none-3.json").read_text())
     assert more["run"]["seed"] == 3
     assert more["provenance"]["command"] == "python benchmarks/trials.py seed"
+
+
+def test_some_variants_and_more_seeds_are_trained_alone(script, monkeypatch):
+    def gaps(seed):
+        return variants.Variant("rope-10000", seed, variant="gaps", reach=900, **TINY)
+
+    for name, value in (
+        ("VARIANTS", (gaps(0), gaps(1))),
+        ("T5_CANDIDATES", ()),
+        ("BIAS_RATES", ()),
+        ("RAISED_STEPS", (2,)),
+        ("MORE", (trials.Trial("none", 3, **TINY), trials.Trial("none", 4, **TINY))),
+    ):
+        monkeypatch.setattr(variants, name, value)
+    folder = script("vary", "--only", "rope-10000-1-gaps")
+    script("seed", "--only", "none-4")
+    assert {path.stem for path in folder.glob("*.json")} == {"rope-10000-1-gaps", "none-4"}
+    script("train", "--only", "rope-10000-0-4")
+    script("vary", "--only", "rope-10000-0-4-raised_base_2-8")
+    assert (folder / "rope-10000-0-4-raised_base_2-8.json").exists()
+
+
+def test_a_packed_text_gives_the_same_training(module, script, tmp_path, monkeypatch):
+    file = tmp_path / "text.npz"
+    script("pack", str(file))
+    monkeypatch.setattr(module.parts, "load", lambda: pytest.fail("this Python's own text was read"))
+    folder = script("train", "--only", "alibi-0", "--text", str(file))
+    packed = json.loads((folder / "alibi-0.json").read_text())
+    (folder / "alibi-0.json").unlink()
+    (tmp_path / "runs" / "trials" / "alibi-0.pt").unlink()
+    monkeypatch.setattr(module.parts, "load", lambda: PARTS)
+    script("train", "--only", "alibi-0")
+    own = json.loads((folder / "alibi-0.json").read_text())
+    for key in ("losses", "development", "corpus"):
+        assert packed[key] == own[key]
+
+
+def test_pack_needs_a_file_and_nothing_else_does(script, capsys):
+    for words in (("pack",), ("train", "text.npz")):
+        with pytest.raises(SystemExit):
+            script(*words)
+        assert "FILE must be given with pack, and only then" in capsys.readouterr().err
 
 
 def test_it_names_the_runs_there_are(script, capsys):

@@ -31,6 +31,7 @@ TITLES = {
     "in_place": "in place",
     "compiled": "compiled",
     "compiled_rolled": "compiled, rolled",
+    "triton": "our kernel",
 }
 SHORT = {"interleaved": "interleaved", "half": "half-split", None: "–"}
 
@@ -193,6 +194,33 @@ def few_tokens(measured: dict) -> Columns:
         ]
         rows.append((TITLES[name], *times))
     return _columns(heads, rows)
+
+
+def on_cuda(measured: dict) -> Columns:
+    """Tabulate the times on a GPU, as multiples of a copy, for each of the measured shapes, forward and backward. A
+    form that was timed with several kinds of memory or orders of axes stands for the fastest."""
+    parts = measured["cuda"]["parts"]
+    rows = []
+    for name in ("transformers", "compiled", "triton"):
+        for layout in checks.LAYOUTS:
+            cells = []
+            for part in parts:
+                copy = entry(part, "limit")["ms"]
+                for direction in ("forward", "backward"):
+                    found = [
+                        one["ms"]
+                        for one in part["entries"]
+                        if (one["name"], one["layout"], one["direction"])
+                        == (name, layout, direction)
+                    ]
+                    cells.append(min(found) / copy if found else None)
+            rows.append((TITLES[name], SHORT[layout], *cells))
+    heads = [
+        f"{part['shape']['tokens']:,} tokens, {direction}"
+        for part in parts
+        for direction in ("forward", "backward")
+    ]
+    return _columns(("form", "layout", *heads), rows)
 
 
 def decoding(measured: dict) -> Columns:

@@ -285,8 +285,8 @@ def rotary(
 
     >>> q, k = torch.tensor([[[[1.0, 2.0]]]]), torch.tensor([[[[3.0, 4.0]]]])
     >>> cos, sin = torch.tensor([[0.0]]), torch.tensor([[1.0]])  # a quarter of a turn
-    >>> rotary(q, k, cos, sin)
-    (tensor([[[[-2.,  1.]]]]), tensor([[[[-4.,  3.]]]]))
+    >>> [x.tolist() for x in rotary(q, k, cos, sin)]
+    [[[[[-2.0, 1.0]]]], [[[[-4.0, 3.0]]]]]
 
     Source: the rotation is eq. 34 of Su et al., "RoFormer" (2021); the pairs of the "half" layout are those of
     GPT-NeoX.

@@ -38,5 +38,5 @@ The third experiment:
 - `causal`: a model with one pair at another frequency.
 - `folding`: the score that a head would give at any distance.
 - `order`: collects the results of this experiment for a page.
-- `rule_two`: the rule that judges this experiment.
+- `rule_two`: the rule that judges this experiment; pages show `decided`.
 """

@@ -1,0 +1,187 @@
+"""What the second rule (`ropebook.lab.rule_two`) says, from the cells that
+``benchmarks/asking.py decide`` stored, and its tables for pages.
+
+The functions that take ``found`` expect the contents of results/order_decided.json.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ropebook import checks
+from ropebook.lab import rule_two
+from ropebook.lab.asking import by_context
+from ropebook.lab.claims import TITLES
+from ropebook.lab.intervals import Interval
+from ropebook.lab.order import OCTAVES
+
+Columns = dict[str, list]
+COLUMNS = {
+    "loss beyond L": "beats plain {} python",
+    "loss within L": "cost {} python",
+    "loss beyond L, against the last L bytes": "worth {} python",
+    "records beyond L": "retrieval {}",
+    "order beyond L": "order {}",
+    "order, short distances": "order short {}",
+}
+"""The columns of `methods`: the claim behind each, with a place for the method's
+name."""
+
+
+def told(folder: Path) -> rule_two.Told:
+    """Read the cells in ``folder`` (results/asking/decide).
+
+    Raises:
+        ValueError: a cell was measured by another rule or on another text, or from
+            other weights than another cell of the same model.
+    """
+    found: dict[str, dict[int, Mapping]] = {}
+    weights: dict[str, str] = {}
+    corpus = None
+    for path in sorted(folder.glob("*-[0-9].json")):
+        one = json.loads(path.read_text(encoding="utf-8"))
+        corpus = corpus or one["corpus"]
+        known = weights.setdefault(one["model"], one["weights"])
+        for key, expected in {
+            "rule": rule_two.digest(),
+            "corpus": corpus,
+            "weights": known,
+        }.items():
+            if one[key] != expected:
+                raise ValueError(
+                    f"{key} in {path.name} must be {expected!r}, got {one[key]!r}"
+                )
+        found.setdefault(one["cell"], {})[one["seed"]] = one["told"]
+    return found
+
+
+def gathered(folder: Path) -> dict[str, object]:
+    """Judge all claims, with all seeds and with the new ones alone. The result also has
+    the mean of each cell and seed, and the order scores by distance, which no claim asks
+    for. Raises ``ValueError`` as `told` does."""
+    cells = told(folder)
+    claims = rule_two.claims()
+    whole = rule_two.judge(claims, cells)
+    new = rule_two.judge(claims, cells, rule_two.NEW)
+    return {
+        "rule": {"date": rule_two.DATE, "sha256": rule_two.digest()},
+        "seeds": list(rule_two.SEEDS),
+        "new": list(rule_two.NEW),
+        "learned": sorted(rule_two.gate(cells)),
+        "verdicts": [
+            {
+                "id": one.claim.id,
+                "text": one.claim.text,
+                "source": one.claim.source,
+                "all": _found(one),
+                "new": _found(other),
+            }
+            for one, other in zip(whole, new, strict=True)
+        ],
+        "levels": {
+            cell: {
+                layout: [_mean(by_seed[seed], layout) for seed in sorted(by_seed)]
+                for layout in sorted(next(iter(by_seed.values())))
+            }
+            for cell, by_seed in sorted(cells.items())
+        },
+        "by_distance": _by_distance(cells, folder),
+    }
+
+
+def _found(verdict: rule_two.Verdict) -> dict[str, object]:
+    ((interval, outcome),) = verdict.found
+    return {"outcome": outcome} | (_plain(interval) if interval else {})
+
+
+def _plain(interval: Interval) -> dict[str, float]:
+    return {
+        key: round(getattr(interval, key), 5) for key in ("mean", "low", "high")
+    }
+
+
+def _mean(cell: Mapping[str, Sequence], layout: str) -> float:
+    rows = cell[layout]
+    scores = (
+        by_context(rows, layout.split()[0]) if isinstance(rows[0], str) else rows
+    )
+    return round(float(np.mean(scores)), 5)
+
+
+def _by_distance(cells: rule_two.Told, folder: Path) -> dict[str, list]:
+    """By cell, the order score of each seed in each of the `OCTAVES` of the distance to
+    the earlier record: (seeds, octaves)."""
+    path = folder / "contexts.json"
+    far = np.array(json.loads(path.read_text(encoding="utf-8"))["order"])
+    last = OCTAVES[-1]
+    within = [
+        (far >= low) & ((far < high) | ((low, high) == last))
+        for low, high in OCTAVES
+    ]
+    return {
+        cell: [
+            [
+                round(float(np.nanmean(by_context(one["order"], "order", only))), 5)
+                for only in within
+            ]
+            for _, one in sorted(by_seed.items())
+        ]
+        for cell, by_seed in sorted(cells.items())
+        if all("order" in one for one in by_seed.values())
+    }
+
+
+def verdict(found: Mapping, id: str) -> Mapping:
+    """Return the stored verdict on the claim with this id."""
+    by_id = {one["id"]: one for one in found["verdicts"]}
+    return by_id[checks.choice("id", id, by_id)]
+
+
+def verdicts(found: Mapping, ids: Sequence[str]) -> Columns:
+    """Tabulate claims with their differences, 95 % intervals and outcomes: with all seeds,
+    and with the new ones alone."""
+    rows = [verdict(found, id) for id in ids]
+    new = "seeds " + " and ".join(map(str, found["new"])) + " alone"
+    return {
+        "claim": [one["text"] for one in rows],
+        "difference": [_difference(one["all"]) for one in rows],
+        "outcome": [one["all"]["outcome"] for one in rows],
+        new: [
+            f"{_difference(one['new'])}: {one['new']['outcome']}"
+            if "mean" in one["new"]
+            else one["new"]["outcome"]
+            for one in rows
+        ],
+    }
+
+
+def methods(found: Mapping) -> Columns:
+    """Tabulate what each method changes, compared with RoPE as it is, on Python. A star
+    marks a difference that the rule is sure of."""
+    columns: Columns = {
+        "method": [TITLES[name.partition("/")[0]] for name in rule_two.METHODS]
+    }
+    for head, id in COLUMNS.items():
+        column = []
+        for name in rule_two.METHODS:
+            one = verdict(found, id.format(name))["all"]
+            sure = one["outcome"] in ("holds", "fails") and one["mean"] != 0
+            column.append(_signed(one["mean"]) + "*" * sure)
+        columns[head] = column
+    return columns
+
+
+def _difference(one: Mapping) -> str:
+    if "mean" not in one:
+        return "–"
+    return (
+        f"{_signed(one['mean'])} ({_signed(one['low'])} to {_signed(one['high'])})"
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
