@@ -49,7 +49,7 @@ ${variables((_, [, dark]) => dark)}
   --rb-room: 0.5rem;
   --rb-edge: calc(var(--rb-top, 0px) + var(--rb-room));
 }
-.rb-work { display: flex; flex-direction: column; gap: 0.5rem; scroll-margin-block-start: var(--rb-edge); }
+.rb-work { display: flex; flex-direction: column; gap: 0.5rem; scroll-margin-block-start: var(--rb-top, 0px); }
 .rb-see, .rb-side { display: contents; }
 .rb-stage {
   z-index: 1; inset-block-start: var(--rb-edge); margin-block-start: var(--rb-room);
