@@ -80,6 +80,8 @@ ${variables((_, [, dark]) => dark)}
   .rb-see { display: block; position: sticky; inset-block-start: var(--rb-edge); }
   .rb-side { display: flex; flex-direction: column; gap: 0.75rem; }
   .rb-stage.rb-stage { position: static; margin-block: 0 var(--rb-room); }
+  /* Up to five lines. If they changed the height, the picture would move where the card's end pushes it up. */
+  .rb-words-all { min-height: 6.625rem; }
   .rb-try { order: 0; }
 }
 @container (min-width: 52.51rem) {
@@ -93,9 +95,9 @@ ${variables((_, [, dark]) => dark)}
   position: absolute; inset-block-start: 0; width: 0; height: 600px; visibility: hidden;
 }
 @container (max-width: 34rem) { .rb-height { height: 400px; } }
-.rb-paged .rb-height { height: clamp(var(--rb-least), 100svh - var(--rb-top, 0px) - 12rem, 600px); }
+.rb-paged .rb-height { height: clamp(var(--rb-least), 100svh - var(--rb-top, 0px) - 11.5rem, 600px); }
 @container (max-width: 52.5rem) {
-  .rb-paged .rb-height { height: clamp(var(--rb-least), 100svh - var(--rb-top, 0px) - 14.75rem, 600px); }
+  .rb-paged .rb-height { height: clamp(var(--rb-least), 100svh - var(--rb-top, 0px) - 14.25rem, 600px); }
 }
 @container (max-width: 47.99rem) { .rb-paged .rb-height { height: clamp(var(--rb-least), 45svh, 600px); } }
 @container (max-width: 34rem) { .rb-paged .rb-height { height: clamp(var(--rb-least), 40.2svh, 400px); } }
