@@ -145,7 +145,8 @@ ${variables((_, [, dark]) => dark)}
 .rb-dial > label, .rb-dial > .rb-label { font-weight: 600; font-size: 0.875rem; line-height: 1.25; }
 .rb-dial > :is(.rb-why, .rb-list, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
 .rb-dial > .rb-whole { grid-column: 1 / 3; }
-.rb-idle > :is(label, .rb-label) { color: var(--rb-muted); font-weight: 400; }
+/* As heavy as the others, since a lighter label may take fewer lines, which would move the dials below. */
+.rb-idle > :is(label, .rb-label) { color: var(--rb-muted); }
 /* The limits are drawn over what follows, so that nothing moves. They are for readers who type rather than drag. If a
    value is refused, the reason is shown instead. */
 .rb-limits { display: none; }
