@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from itertools import permutations
@@ -508,15 +509,16 @@ def test_arrows_and_rings():
 NAMED = """
   const measureText = (text) => ({ width: 7 * text.length });
   globalThis.document = { createElement: () => ({ getContext: () => ({ measureText }) }) };
-  return namePlaces(input, [0, 0, 400, 200]);
+  return namePlaces(input, [0, 0, 400, 200], taken);
 """
+FREE = f"const taken = []; {NAMED}"
 
 
 def test_a_name_is_beside_its_own_curve_and_hides_no_other():
     level = [[0, 100], [400, 100]]
     crowded = [[0, 100], [200, 100], [400, 20]]
     high, low, hidden = js.kit(
-        NAMED, [{"name": n, "points": p} for n, p in (("a", level), ("bb", crowded), ("", level))]
+        FREE, [{"name": n, "points": p} for n, p in (("a", level), ("bb", crowded), ("", level))]
     )
     assert hidden is None, "a curve without a name only has to be kept clear"
     assert high["y"] in (100 - 4, 100 + 4 + 12)
@@ -529,23 +531,32 @@ def test_a_name_is_beside_its_own_curve_and_hides_no_other():
 def test_a_name_avoids_other_curves_and_other_names():
     level, other = [[0, 100], [400, 100]], [[0, 20], [250, 95], [400, 99]]
     one, two, three = js.kit(
-        NAMED, [{"name": 6 * n, "points": p} for n, p in (("a", level), ("b", other), ("c", level))]
+        FREE, [{"name": 6 * n, "points": p} for n, p in (("a", level), ("b", other), ("c", level))]
     )
     assert one["y"] == 100 + 4 + 12, "the other curve comes down on it from above"
     assert two["y"] < 100 - 4
     assert one["y"] != three["y"] or abs(one["x"] - three["x"]) > 42 + 8
 
 
+def test_a_name_avoids_other_texts():
+    level = [{"name": "level", "points": [[0, 100], [400, 100]]}]
+    [free] = js.kit(FREE, level)
+    text = {"x": free["x"] + 20, "y": 100, "width": 60}
+    [aside] = js.kit(f"const taken = [{json.dumps(text)}]; {NAMED}", level)
+    assert aside["x"] + aside["width"] + 8 <= text["x"]
+    assert abs(aside["y"] - 100) < 20, "it is still beside its curve"
+
+
 def test_a_name_without_room_is_left_out():
     edge = [[0, 9], [400, 9]]
-    long, below = js.kit(NAMED, [{"name": name, "points": edge} for name in (60 * "m", "below")])
+    long, below = js.kit(FREE, [{"name": name, "points": edge} for name in (60 * "m", "below")])
     assert long is None
     assert below["y"] == 9 + 4 + 12, "there is no room above"
 
 
 def test_a_name_is_beside_a_steep_curve():
-    [steep] = js.kit(NAMED, [{"name": "steep", "points": [[0, 200], [200, 190], [240, 10], [400, 10]]}])
+    [steep] = js.kit(FREE, [{"name": "steep", "points": [[0, 200], [200, 190], [240, 10], [400, 10]]}])
     assert steep["y"] <= 10 + 4 + 12
-    [steep] = js.kit(NAMED, [{"name": "steep", "points": [[0, 200], [100, 190], [140, 0]]}])
+    [steep] = js.kit(FREE, [{"name": "steep", "points": [[0, 200], [100, 190], [140, 0]]}])
     across = 100 + 40 * (190 - steep["y"] + 4) / 190
     assert min(abs(steep["x"] - across), abs(steep["x"] + 35 - across)) < 16

@@ -14,11 +14,23 @@ from tests.explorers.registry import every
 from tests.site.figures import dials, enter, rest, stage_width
 from tools import assets
 
-# The picture may stay in place while the page scrolls.
-TOPS = """() => [...document.querySelectorAll('.rb-dial, .rb-stage, .rb-stats')].map((e) => {
-  const { top, height } = e.getBoundingClientRect();
-  return Math.round(10 * (e.matches('.rb-stage') ? height : top + scrollY));
-})"""
+# The picture and, on a phone, the words stay in the window while the page scrolls, so this looks at all from one place.
+TOPS = """() => {
+  const from = scrollY;
+  scrollTo(0, 0);
+  const found = [...document.querySelectorAll('.rb-dial, .rb-stage, .rb-stats')].map((e) => {
+    const { top, bottom } = e.getBoundingClientRect();
+    return [top, bottom].map((edge) => Math.round(10 * edge));
+  });
+  scrollTo(0, from);
+  return found;
+}"""
+# Whether the middle and the lower edge of a part are in the window, with nothing in front of them.
+SEEN = """(part) => {
+  part.style.pointerEvents = 'auto'; // what cannot be clicked is not found
+  const { left, width, top, bottom } = part.getBoundingClientRect();
+  return [(top + bottom) / 2, bottom - 3].every((y) => part.contains(document.elementFromPoint(left + width / 2, y)));
+}"""
 
 
 def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened):
@@ -96,6 +108,11 @@ def test_limits_are_seen_with_the_focus_and_move_nothing(opened, width):
     expect(limits.nth(1)).to_be_visible()
     expect(limits.nth(1)).to_have_text("1 to 10000000. Pair i rotates by θᵢ = b^(−2i/d) radians per position.")
     assert page.evaluate(TOPS) == before
+    if width == 390:
+        said = page.locator(".rb-words-all").bounding_box()
+        assert said["y"] + said["height"] == pytest.approx(844, abs=1)
+    for shown in (page.get_by_role("textbox", name="Base b"), limits.nth(1)):
+        assert shown.evaluate(SEEN)
     box = page.get_by_role("slider", name="Dimension d, slider").bounding_box()
     # readers who drag a slider need to see what is below it
     page.mouse.click(box["x"] + 30, box["y"] + box["height"] / 2)

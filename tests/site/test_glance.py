@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from tests.site.conftest import visiting
 from tests.site.glance import SIZES, figures_of, walk
 from tests.site.pages import EXPLORED
 from tools.paths import ROOT
@@ -19,25 +18,10 @@ SEEN = {
 FIGURES = [(path, name) for path, names in SEEN.items() for name in dict.fromkeys(names)]
 
 
-@pytest.fixture(scope="module")
-def pages(chromium, server):
-    """Open a page in a window of this size, each only once."""
-    with visiting(chromium, server) as opened:
-        found = {}
-
-        def page(path, width, height):
-            key = (path, width, height)
-            if key not in found:
-                found[key] = opened(path, width=width, height=height, motion="reduce").page
-            return found[key]
-
-        yield page
-
-
 @pytest.mark.parametrize("width, height", SIZES)
 @pytest.mark.parametrize("path, name", FIGURES)
-def test_all_of_a_figure_is_seen_at_one_glance(pages, path, name, width, height):
-    page = pages(path, width, height)
+def test_all_of_a_figure_is_seen_at_one_glance(visit, path, name, width, height):
+    page = visit(path, width=width, height=height, motion="reduce").page
     names = figures_of(page)
     if name not in names:
         pytest.skip("the page uses this figure's class without showing it")

@@ -22,7 +22,7 @@ def test_every_dial_is_in_reach_and_stays_under_the_hand(opened, entry):
         assert found == {"dials": len(entry.kind.dial_traits()), "away": [], "moves_px": 0}, (width, height)
 
 
-@pytest.mark.parametrize("path", ["book/intro.html", "book/derivation.html", "book/extrapolation.html"])
+@pytest.mark.parametrize("path", [f"book/{page}.html" for page in ("intro", "derivation", "extrapolation", "choose")])
 def test_on_its_page_it_is_too(visit, path):
     """The lists beside the text fold up and follow the reader, but neither effect may move the page."""
     page = visit(path).page

@@ -122,12 +122,12 @@ function build(stage, app) {
 }
 
 // The methods' names beside their curves, which are given by the height of each pair.
-function names({ from, to, x }, shown, curves, [upper, lower]) {
+function names({ from, to, x }, shown, curves, [upper, lower], taken) {
   const items = curves.map((heights, k) => {
     const { title: name = "", look } = METHODS[shown[k]] ?? {};
     return { name, look, points: heights.map((height, i) => [x(i), height]) };
   });
-  return named(items, [from, upper, to, lower]);
+  return named(items, [from, upper, to, lower], taken);
 }
 
 function heading({ wavelengths, turned }) {
@@ -177,6 +177,8 @@ function ladder(plot, data, dials) {
   });
   const lines = [[dials.trained_length, ""], [data.target, "6 4"]];
   const curves = stretch.map((by) => by.map((one, i) => y(wavelengths[i] * one)));
+  const marks = lengthMarks(plot, data, dials);
+  const taken = marks.map((mark) => ({ x: mark.at, y: mark.y + 4.5, width: mark.width }));
   return [
     ...heading(data), ...young(plot, data, [top, floor]),
     svg("path", { d: powers.map((power) => level(plot, y(10 ** power))).join(""), ...lined("grid", 1) }),
@@ -184,8 +186,8 @@ function ladder(plot, data, dials) {
     ...lines.map(([length, dashes]) => svg("path", { d: level(plot, y(length)), ...styled(["ink", 1.5, dashes]) })),
     ...shown.map((name, k) => svg("path", { d: curve(plot, curves[k]), ...styled(METHODS[name].look) })),
     dots("1", 0, turned), dots("2", turned, pairs),
-    ...(lower ? [] : names(plot, shown, [...curves, wavelengths.map(y)], [top, floor])),
-    ...lengthMarks(plot, data, dials).flatMap((mark) => pill(mark.at + mark.width / 2, mark.y, mark.text)),
+    ...(lower ? [] : names(plot, shown, [...curves, wavelengths.map(y)], [top, floor], taken)),
+    ...marks.flatMap((mark) => pill(mark.at + mark.width / 2, mark.y, mark.text)),
   ];
 }
 

@@ -102,8 +102,9 @@ def test_both_scores_are_drawn_against_the_shift(opened, width):
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
-    size = min(262, stage - stage // 2 - (6 if stage < 520 else 20))
-    high, tall = (52, max(300, 94 + size) - 96) if stage < 520 else (48 + size + 46 + 52, 140)
+    # A narrow picture shows only the scores, as high as its room allows, which is 400 px here.
+    size = min(262, stage - stage // 2 - 20)
+    high, tall = (52, 400 - 52 - 44) if stage < 520 else (48 + size + 46 + 52, 140)
     ticks = {text: y for text, (x, y) in marks(page).items() if x == -9}
     levels = sorted(number(text) for text in ticks)
     low, top = levels[0], levels[-1]

@@ -27,10 +27,11 @@ function sampled(points, left, right) {
 
 // The best place for each name within the room [left, top, right, bottom], as { x, y, width }: above, below or beside
 // its own curve, as far right as it can be without hiding a curve or a name. Curves are { name, points }, with points
-// from left to right. A curve without a name, or with no room for it, gets null.
-export function namePlaces(curves, /** @type {number[]} */ [left, top, right, bottom]) {
+// from left to right. A curve without a name, or with no room for it, gets null. `taken` are the places of other texts
+// in the picture, with y where a text stands.
+export function namePlaces(curves, /** @type {number[]} */ [left, top, right, bottom], taken = []) {
   const lines = curves.map(({ points }) => sampled(points, left, right));
-  const placed = [];
+  const placed = [...taken];
   return curves.map(({ name }, own) => {
     const width = textWidth(name, SIZE, 600);
     const cells = Math.ceil(width / STEP);
@@ -60,8 +61,8 @@ export function namePlaces(curves, /** @type {number[]} */ [left, top, right, bo
 
 // The names in their curves' colours; `more` is a curve's further attributes for its name. A rim in the colour of the
 // paper keeps them readable where they cross a line.
-export function named(curves, room) {
-  return namePlaces(curves, room).flatMap((place, k) => (place ? [svg("text", {
+export function named(curves, room, taken) {
+  return namePlaces(curves, room, taken).flatMap((place, k) => (place ? [svg("text", {
     x: place.x.toFixed(1), y: place.y.toFixed(1), "font-size": SIZE, "font-weight": 600, ...inColour(curves[k].look[0]),
     "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke", stroke: "var(--rb-paper)",
     ...curves[k].more,

@@ -49,7 +49,7 @@ ${variables((_, [, dark]) => dark)}
   --rb-room: 0.5rem;
   --rb-edge: calc(var(--rb-top, 0px) + var(--rb-room));
 }
-.rb-work { display: flex; flex-direction: column; gap: 0.5rem; scroll-margin-block-start: var(--rb-edge); }
+.rb-work { display: flex; flex-direction: column; gap: 0.5rem; scroll-margin-block-start: var(--rb-top, 0px); }
 .rb-see, .rb-side { display: contents; }
 .rb-stage {
   z-index: 1; inset-block-start: var(--rb-edge); margin-block-start: var(--rb-room);
@@ -80,6 +80,8 @@ ${variables((_, [, dark]) => dark)}
   .rb-see { display: block; position: sticky; inset-block-start: var(--rb-edge); }
   .rb-side { display: flex; flex-direction: column; gap: 0.75rem; }
   .rb-stage.rb-stage { position: static; margin-block: 0 var(--rb-room); }
+  /* Up to five lines. If they changed the height, the picture would move where the card's end pushes it up. */
+  .rb-words-all { min-height: 6.625rem; }
   .rb-try { order: 0; }
 }
 @container (min-width: 52.51rem) {
@@ -93,9 +95,9 @@ ${variables((_, [, dark]) => dark)}
   position: absolute; inset-block-start: 0; width: 0; height: 600px; visibility: hidden;
 }
 @container (max-width: 34rem) { .rb-height { height: 400px; } }
-.rb-paged .rb-height { height: clamp(var(--rb-least), 100svh - var(--rb-top, 0px) - 12rem, 600px); }
+.rb-paged .rb-height { height: clamp(var(--rb-least), 100svh - var(--rb-top, 0px) - 11.5rem, 600px); }
 @container (max-width: 52.5rem) {
-  .rb-paged .rb-height { height: clamp(var(--rb-least), 100svh - var(--rb-top, 0px) - 14.75rem, 600px); }
+  .rb-paged .rb-height { height: clamp(var(--rb-least), 100svh - var(--rb-top, 0px) - 14.25rem, 600px); }
 }
 @container (max-width: 47.99rem) { .rb-paged .rb-height { height: clamp(var(--rb-least), 45svh, 600px); } }
 @container (max-width: 34rem) { .rb-paged .rb-height { height: clamp(var(--rb-least), 40.2svh, 400px); } }
@@ -143,7 +145,8 @@ ${variables((_, [, dark]) => dark)}
 .rb-dial > label, .rb-dial > .rb-label { font-weight: 600; font-size: 0.875rem; line-height: 1.25; }
 .rb-dial > :is(.rb-why, .rb-list, input[type="range"], .rb-text, .rb-options) { grid-column: 1 / -1; }
 .rb-dial > .rb-whole { grid-column: 1 / 3; }
-.rb-idle > :is(label, .rb-label) { color: var(--rb-muted); font-weight: 400; }
+/* As heavy as the others, since a lighter label may take fewer lines, which would move the dials below. */
+.rb-idle > :is(label, .rb-label) { color: var(--rb-muted); }
 /* The limits are drawn over what follows, so that nothing moves. They are for readers who type rather than drag. If a
    value is refused, the reason is shown instead. */
 .rb-limits { display: none; }
