@@ -318,7 +318,8 @@ def test_a_number_of_another_page_is_read_where_its_cells_left_it(finding, tmp_p
 def test_a_paper_is_found_on_the_page_that_lists_it(finding):
     def cited(page: str) -> SimpleNamespace:
         fields = {"title": "{RoFormer}: rotary position", "year": "2021"}
-        text = SimpleNamespace(render_as={"text": "Su. RoFormer. arXiv:2104.09864."}.get)
+        whole = "Su. RoFormer: Rotary Position. 2021. URL: https://a.test/b. arXiv:2104.09864."
+        text = SimpleNamespace(render_as={"text": whole}.get)
         return SimpleNamespace(
             key=page[-3:],
             citation_id="id3",
@@ -329,7 +330,7 @@ def test_a_paper_is_found_on_the_page_that_lists_it(finding):
 
     env = SimpleNamespace(domaindata={"cite": {"citations": [cited("book/references"), cited("book/other")]}})
     found = list(finding.papers(env, "book/references"))
-    assert found == [("id3", "RoFormer: rotary position", "Su. RoFormer. arXiv:2104.09864.", "")]
+    assert found == [("id3", "RoFormer: rotary position", "Su. 2021. arXiv:2104.09864.", "")]
     assert finding.authors(env) == {"ces": "Jianlin et al., 2021", "her": "Jianlin et al., 2021"}
 
 

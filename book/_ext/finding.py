@@ -83,7 +83,17 @@ def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
     for cited in _citations(env):
         if cited.bibliography_key.docname == docname:
             title = re.sub("[{}]", "", cited.entry.fields["title"])
-            yield cited.citation_id, title, cited.formatted_entry.text.render_as("text"), ""
+            reference = cited.formatted_entry.text.render_as("text")
+            yield cited.citation_id, title, _without(reference, title), ""
+
+
+def _without(reference: str, title: str) -> str:
+    """Return a reference without its title, which the entry has already, and without web addresses, which nobody types
+    into a search."""
+    start = reference.lower().find(title.lower())
+    if start >= 0:
+        reference = reference[:start] + reference[start + len(title) :].lstrip(". ")
+    return re.sub(r"\s*URL: \S+", "", reference)
 
 
 def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> str:
