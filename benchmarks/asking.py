@@ -378,8 +378,8 @@ def gather(names: list[str], text: parts.Parts) -> None:
     where = device.provenance(asking.EXPLORATION, "python benchmarks/asking.py gather", torch.device("cpu"))
     print(results.save("order", found, where), flush=True)
     if (folder() / "decide").exists():
-        where = device.provenance(rule_two.STREAM, "python benchmarks/asking.py gather", torch.device("cpu"))
-        print(results.save("order_decided", decided.gathered(folder() / "decide"), where), flush=True)
+        cells = folder() / "decide"
+        print(results.save("order_decided", decided.gathered(cells), decided.provenance(cells)), flush=True)
 
 
 def main() -> None:

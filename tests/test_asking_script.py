@@ -146,6 +146,7 @@ def test_everything_that_the_second_rule_asks_is_measured_once(module, script, m
         (rule_two, "GENERATED", 2),
         (module.parts, "load", lambda: dataclasses.replace(PARTS, held_out=held_out)),
         (module.results, "load", lambda name: {"opened": {"files": ["b.py"]}}),
+        (module.decided, "provenance", lambda folder: {}),
         (module.decided, "gathered", lambda folder: {"cells": len(list(folder.glob("*-[01].json")))}),
     ):
         monkeypatch.setattr(owner, name, value)

@@ -38,6 +38,13 @@ def test_every_cell_and_seed_but_t5_is_there():
                     assert {len(row) for row in one[side.layout]} == {layout.asked * len(layout.kinds)}
 
 
+def test_it_says_where_the_cells_were_measured(found):
+    cells = [json.loads(path.read_text(encoding="utf-8"))["provenance"] for path in FOLDER.glob("*-[0-4].json")]
+    assert {one["device"] for one in cells} == {found["provenance"]["device"]}
+    assert found["provenance"]["date"] == max(one["date"] for one in cells)
+    assert found["provenance"]["command"] == "python benchmarks/asking.py decide"
+
+
 def test_distances_are_those_of_the_contexts():
     """They follow from the seed alone, whatever text stands between the records."""
     stored = json.loads((FOLDER / "contexts.json").read_text(encoding="utf-8"))
@@ -75,8 +82,10 @@ def test_tables_show_signs_stars_and_what_was_not_asked(found):
     assert row["loss within L"] == "+0.00"
     assert row["loss beyond L"].startswith("−")
     assert row["loss beyond L"].endswith("*")
-    rows = decided.verdicts(found, ["kept sinusoidal", "kept t5"])
-    assert rows["outcome"] == ["holds", "not asked"]
+    rows = decided.verdicts(found, ["kept sinusoidal", "kept t5", "RoPE extrapolates better python"])
+    assert rows["claim"][0].startswith("sinusoidal: as many")
+    assert rows["claim"][2] == decided.verdict(found, "RoPE extrapolates better python")["text"]
+    assert rows["outcome"] == ["holds", "not asked", "holds"]
     assert rows["difference"][1] == "–"
     with pytest.raises(ValueError, match="id must be one of"):
         decided.verdict(found, "nothing")

@@ -17,9 +17,12 @@ from ropebook.lab import rule_two
 from ropebook.lab.asking import by_context
 from ropebook.lab.claims import TITLES
 from ropebook.lab.intervals import Interval
+from ropebook.lab.model import SCHEMES
 from ropebook.lab.order import OCTAVES
+from ropebook.lab.order_pictures import EXTENDED_ID, title
 
 Columns = dict[str, list]
+_MODELS = (EXTENDED_ID, *SCHEMES)
 COLUMNS = {
     "loss beyond L": "beats plain {} python",
     "loss within L": "cost {} python",
@@ -57,6 +60,18 @@ def told(folder: Path) -> rule_two.Told:
                 )
         found.setdefault(one["cell"], {})[one["seed"]] = one["told"]
     return found
+
+
+def provenance(folder: Path) -> dict[str, object]:
+    """Return where and when the cells in ``folder`` were measured: the latest record, with
+    the devices of all cells."""
+    records = [
+        json.loads(path.read_text(encoding="utf-8"))["provenance"]
+        for path in folder.glob("*-[0-9].json")
+    ]
+    devices = sorted({one["device"] for one in records})
+    latest = max(records, key=lambda one: one["date"])
+    return latest | {"device": " and ".join(devices)}
 
 
 def gathered(folder: Path) -> dict[str, object]:
@@ -147,7 +162,7 @@ def verdicts(found: Mapping, ids: Sequence[str]) -> Columns:
     rows = [verdict(found, id) for id in ids]
     new = "seeds " + " and ".join(map(str, found["new"])) + " alone"
     return {
-        "claim": [one["text"] for one in rows],
+        "claim": [_titled(one["text"]) for one in rows],
         "difference": [_difference(one["all"]) for one in rows],
         "outcome": [one["all"]["outcome"] for one in rows],
         new: [
@@ -173,6 +188,12 @@ def methods(found: Mapping) -> Columns:
             column.append(_signed(one["mean"]) + "*" * sure)
         columns[head] = column
     return columns
+
+
+def _titled(text: str) -> str:
+    """Replace the model's name at the beginning of a claim by its title."""
+    name, colon, rest = text.partition(":")
+    return title(name) + colon + rest if name in _MODELS else text
 
 
 def _difference(one: Mapping) -> str:
