@@ -18,9 +18,10 @@
 
 Every measurement has its own file, which is written atomically. If the file exists, the measurement is skipped, so you
 can stop at any time. A row of the table, 12,288 tokens, takes two to six minutes on an unshared core, and 2.5 GB of
-memory. The core table with the map takes about half an hour, the whole exploration some ten hours, and the texts that
-decide three to four. Only `decide` opens those texts, and it shows none of their losses, because the claims are judged
-once, when all rows are there (ropebook.real.stored.verdicts). Everything else is exploration.
+memory. The core table with the map takes about half an hour, and the whole exploration some ten hours. The texts that
+decide took ten seconds a row on an NVIDIA H100. Only `decide` and `pack` open those texts, and they show none of their
+losses, because the claims are judged once, when all rows are there (ropebook.real.stored.verdicts). They were, on
+2026-11-26: results/real/decided.json has the losses and the outcomes. Everything else is exploration.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -415,8 +417,12 @@ def decide() -> None:
 
 
 def gather() -> None:
-    """Store what the page reads: how many rows there are, and what the rule says once all of them are there."""
-    data = {"rule": rule.digest(), "rows": len(rule.ROWS), "measured": len(stored.checked_rows())}
+    """Store what the page reads: how many rows there are and on which devices they were measured, and once all of them
+    are there, their losses and what the rule says."""
+    rows = stored.checked_rows()
+    devices = Counter(row["provenance"]["device"] for row in rows.values())
+    data = {"rule": rule.digest(), "rows": len(rule.ROWS), "measured": len(rows), "devices": dict(devices)}
+    data["losses"] = stored.numbers() or {}
     data["claims"] = {name: [of_found(one) for one in found] for name, found in (stored.verdicts() or {}).items()}
     before = results.load("decided") if stored_already("decided") else {}
     if any(before.get(key) != value for key, value in data.items()):

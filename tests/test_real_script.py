@@ -3,6 +3,7 @@ reports what it measured."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import hashlib
 import inspect
@@ -67,12 +68,14 @@ def test_names_of_changes_are_those_that_the_rule_compares():
     assert sorted(change.name for change in script.SINGLES) == sorted(f"slow-{pair}" for pair in range(32))
 
 
-def test_no_other_stage_opens_a_text_that_decides():
+def test_only_decide_and_pack_open_a_text_that_decides():
     explored = {text.name for text in texts.EXPLORATION}
     assert set(script.CHOSEN) == explored
     assert not explored & {text.name for text in rule.HELD_OUT}
     source = Path(script.__file__).read_text(encoding="utf-8")
-    assert source.count("held_out(") == inspect.getsource(script.decide).count("held_out(") == 1
+    uses = [inspect.getsource(stage).count("held_out") for stage in (script.decide, script.pack)]
+    assert uses == [1, 1]
+    assert source.count("held_out") == sum(uses)
 
 
 # Mean losses that the fake measurement returns, first within and then beyond the trained length.
@@ -86,6 +89,12 @@ LOSSES = {
 
 
 NAMES = {change: change.upper() for change in LOSSES}
+# Where a fake measurement was made.
+PROVENANCE = {"device": "a GPU", "cpu": "a CPU", "threads": 1, "torch": "2", "numpy": "2", "python": "3"} | {
+    "date": "2026-12-01T00:00:00+00:00",
+    "seed": None,
+    "command": "python benchmarks/real.py",
+}
 
 
 @pytest.fixture
@@ -172,7 +181,10 @@ def test_rows_that_decide_resume_and_are_judged_only_when_all_are_there(deciding
     assert len(stored.checked_rows()) == len(rows_in(folder)) == 39
     assert stored.verdicts() is None
     assert stored.decided(NAMES) == (39, 40, {})
-    assert {"rule", "rows", "measured", "claims", "provenance"} == set(results.load("decided"))
+    part = results.load("decided")
+    assert {"rule", "rows", "measured", "devices", "losses", "claims", "provenance"} == set(part)
+    assert part["losses"] == part["claims"] == {}
+    assert list(part["devices"].values()) == [39]
     monkeypatch.setattr(script.real, "losses", losses)
     script.decide()
     assert len(measured) == 40
@@ -186,6 +198,10 @@ def test_rows_that_decide_resume_and_are_judged_only_when_all_are_there(deciding
         "yarn": ["fails"],
         "penalty": ["holds", "holds"],
     }
+    assert list(results.load("decided")["devices"].values()) == [40]
+    better = stored.difference("held-22-26", "slow-22-26", rule.BEYOND)
+    assert better == pytest.approx([-0.09] * 8, abs=0.003)
+    assert stored.over_texts("yarn").tolist() == pytest.approx([2.655] * 8 + [2.755] * 4, abs=0.002)
     shown = stored.decided(NAMES)
     assert shown[:2] == (40, 40)
     assert shown.columns["outcome"] == [outcome for all_of in found.values() for outcome in all_of]
@@ -249,6 +265,82 @@ def test_what_the_page_reads_comes_from_the_rows_stored():
     if found["claims"]:
         again = {name: [script.of_found(one) for one in all_of] for name, all_of in stored.verdicts().items()}
         assert found["claims"] == json.loads(json.dumps(again))
+        assert found["losses"] == stored.numbers()
+        assert sum(found["devices"].values()) == found["rows"]
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Return a function that runs the script with the given words, and undo afterwards what its options set."""
+    for name in ("DEVICE", "CHOSEN", "PACKED"):
+        monkeypatch.setattr(script, name, copy.copy(getattr(script, name)))
+    monkeypatch.setattr(torch, "set_num_threads", lambda threads: None)
+
+    def with_words(*words):
+        monkeypatch.setattr(sys, "argv", ["benchmarks/real.py", *words])
+        script.main()
+
+    with torch.set_grad_enabled(torch.is_grad_enabled()):  # which the script turns off
+        yield with_words
+
+
+def test_pack_stores_every_text_and_decide_reads_those_instead(deciding, folder, monkeypatch, run):
+    measured, read = deciding
+    monkeypatch.setattr(published, "FOLDER", folder)
+    explored = tuple(dataclasses.replace(text, read=lambda: "explored, é") for text in texts.EXPLORATION)
+    monkeypatch.setattr(texts, "EXPLORATION", explored)
+    run("pack")
+    packed = json.loads((folder / "texts.json").read_text(encoding="utf-8"))
+    decides = {text.name: f"the words of {text.name}" for text in rule.HELD_OUT}
+    assert packed == {text.name: "explored, é" for text in explored} | decides
+    assert measured == []
+
+    read.clear()
+    elsewhere = {name: f"another machine's {name}" for name in packed}
+    (folder / "theirs.json").write_text(json.dumps(elsewhere), encoding="utf-8")
+    run("decide", "--packed", str(folder / "theirs.json"))
+    assert read == []
+    assert len(measured) == 40
+    for text, change in rule.ROWS:
+        row = results.load(rule.row(text, change))
+        assert row["text_sha256"] == hashlib.sha256(elsewhere[text].encode()).hexdigest()
+        assert row["provenance"]["command"].endswith(f"decide --packed {folder / 'theirs.json'}")
+
+
+def test_nothing_is_packed_before_the_rule_is_final(deciding, folder, monkeypatch, run):
+    monkeypatch.setattr(rule, "OPENED", None)
+    monkeypatch.setattr(published, "FOLDER", folder)
+    with pytest.raises(ValueError, match="must stay closed"):
+        run("pack")
+    assert not (folder / "texts.json").exists()
+
+
+def test_the_device_has_the_model_and_the_tokens_and_is_stored(folder, monkeypatch, run):
+    (folder / "model").write_bytes(b"weights")
+    tokenizer = SimpleNamespace(encode=lambda text: [1, 2, 3])
+    model = torch.nn.Linear(2, 2)
+    monkeypatch.setattr(published, "file", lambda: folder / "model")
+    monkeypatch.setattr(script.real, "load", lambda path: SimpleNamespace(model=model, tokenizer=tokenizer))
+    asked = []
+    monkeypatch.setattr(script.device, "provenance", lambda seed, command, on: asked.append(on) or PROVENANCE)
+    text = dataclasses.replace(rule.HELD_OUT[0], read=lambda: "words")
+    found = {}
+
+    def stage():
+        found["model"], found["tokens"] = script.loaded().model.weight, script.tokens_of(text)
+        script.measure("loss-one", dict)
+
+    monkeypatch.setitem(script.STAGES, "core", stage)
+    for cached in (script.loaded, script.tokens_of):
+        cached.cache_clear()
+    try:
+        run("core", "--device", "meta")
+    finally:
+        for cached in (script.loaded, script.tokens_of):
+            cached.cache_clear()
+    assert {name: tensor.device.type for name, tensor in found.items()} == {"model": "meta", "tokens": "meta"}
+    assert asked == [torch.device("meta")]
+    assert results.load("loss-one")["provenance"] == PROVENANCE
 
 
 def test_the_last_losses_of_rows(monkeypatch):

@@ -77,22 +77,28 @@ def checked_rows() -> dict[tuple[str, str], dict]:
     return found
 
 
-def verdicts() -> dict[str, tuple[rule.Found, ...]] | None:
-    """What the rule says about each of its claims, by the claim's id. None until all of
-    its rows are stored, because the claims are judged only once.
+def numbers() -> dict[str, dict[str, list[float]]] | None:
+    """The losses that the rule judges, by text and change. None until all of its rows
+    are stored, because the claims are judged only once.
 
     Raises ``ValueError`` as `checked_rows` does.
     """
     rows = checked_rows()
     if len(rows) < len(rule.ROWS):
         return None
-    numbers = {
+    return {
         text.name: {
             change: rows[text.name, change]["loss"] for change in rule.CHANGES
         }
         for text in rule.HELD_OUT
     }
-    return rule.judge(rule.CLAIMS, numbers)
+
+
+def verdicts() -> dict[str, tuple[rule.Found, ...]] | None:
+    """What the rule says about each of its claims, by the claim's id; None as long as
+    `numbers` is."""
+    losses = numbers()
+    return losses and rule.judge(rule.CLAIMS, losses)
 
 
 class Decided(NamedTuple):
@@ -105,8 +111,8 @@ class Decided(NamedTuple):
 
 
 def decided(names: Mapping[str, str]) -> Decided:
-    """What the texts that decide have shown so far, as ``benchmarks/real.py decide``
-    stored it. ``names`` says how the table calls each change."""
+    """What the texts that decide have shown, as ``benchmarks/real.py decide`` stored it.
+    ``names`` says how the table calls each change."""
     found = results.load("decided")
     columns: dict[str, list[str]] = {}
     for one in (each for of_claim in found["claims"].values() for each in of_claim):
@@ -123,6 +129,31 @@ def decided(names: Mapping[str, str]) -> Decided:
         }.items():
             columns.setdefault(head, []).append(cell)
     return Decided(found["measured"], found["rows"], columns)
+
+
+def difference(a: str, b: str, band: tuple[int, int]) -> list[float]:
+    """The difference between the losses with two changes in a band of positions, in
+    nats, for each of the texts that decide.
+
+    >>> len(difference("held-22-26", "as-is", rule.BEYOND))
+    8
+    """
+    texts = results.load("decided")["losses"].values()
+    return [
+        band_mean(losses[a], band) - band_mean(losses[b], band) for losses in texts
+    ]
+
+
+def over_texts(change: str) -> Float[Tensor, " thousands"]:
+    """Return the mean loss, in nats, of each block of 1,024 tokens over the texts that
+    decide, float64.
+
+    >>> over_texts("held-22-26").shape
+    torch.Size([12])
+    """
+    texts = results.load("decided")["losses"].values()
+    found = torch.tensor([losses[change] for losses in texts], dtype=torch.float64)
+    return found.view(len(texts), LENGTH // 1024, -1).mean((0, 2))
 
 
 def _signed(number: float) -> str:
