@@ -34,7 +34,8 @@ OURS, RIVAL = "ours", "transformers"
 LENGTH = 4096  # rows in the precomputed tables
 CALLS = 20  # calls per clock reading, for one token
 DTYPES = (torch.float32, torch.bfloat16)
-# Goals: the share of transformers' time that our code may take in the half-split layout, forward and with backward.
+# Goals: how much time our code may take in the half-split layout, as a share of transformers' time: forward only, and
+# forward with backward.
 GOALS = {("long", "float32"): (0.15, 0.25), ("long", "bfloat16"): (0.8, 0.9)}
 GOAL_OF_ONE_TOKEN = 1.0
 

@@ -26,8 +26,8 @@ gc.disable()
 # This must come before anything imports ropebook.
 shapes.install()
 
-# CI uses the same examples every time, so failures can be reproduced. Everywhere else, each run draws fewer but new
-# examples.
+# CI uses the same examples every time, so failures can be reproduced. Everywhere else, a run draws fewer
+# examples, and each run draws new ones.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("dev", deadline=None, max_examples=20)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

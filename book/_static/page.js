@@ -164,8 +164,9 @@
     for (const button of document.querySelectorAll(".copybtn")) button.setAttribute("aria-label", "Copy this code");
   }
 
-  // A box that scrolls must be reachable by keys; any other box would only be one more stop for the Tab key. Boxes are
-  // measured only when they are laid out. The theme would lay out the whole page after each change of a figure.
+  // A box that scrolls must be reachable with the keyboard. Any other box would only add a stop for the Tab key. We
+  // measure boxes only when the browser has laid them out; the theme does it after each change of a figure, and that
+  // forces a layout of the whole page.
   function watchBoxes() {
     const watcher = new ResizeObserver((entries) => {
       for (const { target } of entries) {

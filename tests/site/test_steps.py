@@ -1,4 +1,5 @@
-"""A figure's questions, on a page: they stand in its card one at a time, and each says why once it has been tried."""
+"""Test the questions that a figure asks on its page: its card shows one at a time, and gives the reason once the
+reader has tried it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ CHUNK = 2**16  # number of distances per chunk
 
 
 def whole_length(name: str, value: int) -> int:
-    """Check a number of tokens, which must be at least 1. Errors call it ``name``."""
+    """Check a number of tokens, which must be at least 1. ``name`` is the argument to name in an error."""
     return checks.integer(name, value, 1, rope.LARGEST_POSITION)
 
 

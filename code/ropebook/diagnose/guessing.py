@@ -35,7 +35,8 @@ def guessed(
 ) -> Guess | None:
     """Find the smallest combination of mistakes that explains the pairs of ``matrix``. Returns None if none does.
 
-    ``rules`` lists the frequencies (pairs,) to try, each with the names of the mistakes that it includes.
+    ``rules`` lists the vectors of frequencies to try, one entry per pair. With each vector come the names of the
+    mistakes that lead to it.
 
     >>> m = torch.arange(24.0, dtype=torch.float64)
     >>> matrix = torch.zeros(24, 2, 2, dtype=torch.float64)

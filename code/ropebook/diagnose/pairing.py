@@ -95,7 +95,7 @@ def _other_width(findings: Findings, turn: Turn) -> bool:
 
 
 def _partners(findings: Findings, turn: Turn) -> str:
-    """Say which entry the first one is paired with if another width rotates, and which one it should be paired with."""
+    """If the wrong number of entries rotates, say which entry is paired with the first one, and which one should be."""
     first, second, width = turn.first[0], turn.second[0], turn.rotary_dim
     share = "the whole head" if width == turn.dim else f"a part of {width}"
     if turn.layout != "half":

@@ -76,7 +76,7 @@ class Lock(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Query and key as two arrows in the plane of one pair, twice: rotated by RoPE, and with a sinusoidal "
+            "Two panels, each with query and key as arrows in the plane of one pair: rotated by RoPE, and with a sinusoidal "
             "encoding added. Below are both scores, over all pairs, against a shift that moves query and key alike. "
             "RoPE's score is a flat line, and the sinusoidal one goes up and down."
         )

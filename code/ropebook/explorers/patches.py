@@ -99,7 +99,7 @@ class Patches(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "A map of 16 times 16 patches, coloured by their score with one patch near the middle, which is marked. In the "
-            "axial form the colour is strongest along the row and the column of that patch, a cross. Under the map a strip "
+            "A map of 16 by 16 patches, coloured by their score with one marked patch near the middle. In the "
+            "axial form a cross stands out: the row and the column of that patch. Under the map a strip "
             "shows in one colour which pairs encode the rows, and in another which encode the columns."
         )

@@ -203,7 +203,7 @@ function rowTop(p, count, tall) {
   return TOP + (p / count) * tall;
 }
 
-// Where the strip of all shades is, below the errors: left, top, width.
+// The position and width (left, top, width) of the strip of all shades, which is below the errors.
 /** @returns {[number, number, number]} */
 function scaleOf({ errors, panel, tall }) {
   return [errors, TOP + tall + 24, panel];

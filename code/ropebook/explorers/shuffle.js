@@ -1,5 +1,5 @@
-// Readers shuffle the words of a sentence. Self-attention's outputs move with the words, unless positions are visible
-// to it.
+// Readers shuffle the words of a sentence. The outputs of self-attention move with the words, unless it sees their
+// positions.
 
 import { BASE, dials, LONGEST_WORD, MOST_WORDS, WIDTH } from "./shuffle.py";
 import {

@@ -48,7 +48,7 @@ class Sweep(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The score of equal vectors against their distance, on a logarithmic axis: a small curve for each of ten bases "
+            "Score against distance on a logarithmic axis, for a query and a key with equal entries: a small curve for each of ten bases "
             "from 1 to ten million, and a large one for a chosen base. The larger the base, the farther to the right the curve "
             "falls below half of its peak; with a small base it falls immediately and then swings around zero; at base 1 it does not fall."
         )

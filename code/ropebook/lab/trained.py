@@ -30,6 +30,9 @@ LINES: Mapping[str, str] = {
     f"{LONGER}-quarter": "a quarter of each head rotates",
 }
 """The titles of the models, by the name without the seed."""
+T5 = (*(Trial("t5", seed) for seed in SEEDS), *variants.T5_CANDIDATES)
+"""Models with T5's buckets: those of the chapter, and one seed for each learning rate of
+the table."""
 _NAMES = {
     "": (340, -8, 4),
     "-gaps": (1000, 0, 14),
@@ -50,14 +53,14 @@ Columns = dict[str, list]
 def gathered(folder: Path) -> dict[str, object]:
     """Gather what the page shows from the trainings in ``folder`` (results/trials).
     Trainings that are missing are left out."""
-    lines: dict[str, list[dict]] = {id: [] for id in (*LINES, CONTROL)}
-    for run in (*RUNS, *CONTROLS):
+    lines: dict[str, list[dict]] = {id: [] for id in LINES}
+    for run in (*RUNS, *CONTROLS, *T5):
         path = folder / f"{run.name}.json"
         if not path.exists():
             continue
         told = json.loads(path.read_text(encoding="utf-8"))
         found = told["development"]
-        lines[id_of(run.name)[0]].append(
+        lines.setdefault(id_of(run.name)[0], []).append(
             {
                 "seed": run.seed,
                 "device": told["provenance"]["device"],

@@ -209,7 +209,7 @@ RAISED_STEPS = (FURTHER, 4 * FURTHER)
 
 
 def raised_factor(dim: int) -> float:
-    """Return the factor with which NTK-aware scaling changes the base from 10⁴ to
+    """Return the factor by which NTK-aware scaling changes the base from 10⁴ to
     `RAISED`: (RAISED / 10⁴)^((d − 2)/d).
 
     >>> round(10_000 * raised_factor(32) ** (32 / 30))

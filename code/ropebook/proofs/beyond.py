@@ -255,8 +255,8 @@ def between(wrong: bool = False) -> list[Claim]:
     twin="the part that turns is left out",
 )
 def latent(wrong: bool = False) -> list[Claim]:
-    """A score is the sum of two dot products: that of the query's unrotated part with W_UK times the latent, and that
-    of its rotated part with the shared rotated key."""
+    """A score is the sum of two dot products. One is between the query's unrotated part and W_UK times the latent, the
+    other between the query's rotated part and the shared rotated key."""
     torch.manual_seed(0)
     layer = beyond.LatentAttention(
         8, 1, rank=3, dim=4, rotary_dim=2, v_dim=5

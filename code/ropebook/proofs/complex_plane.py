@@ -69,7 +69,7 @@ def _sum_over_pairs(term: sympy.Expr) -> sympy.Sum:
     twin="real and imaginary part exchanged",
 )
 def mapped(wrong: bool = False) -> list[Claim]:
-    """z_i = x_{2i} + i x_{2i+1}."""
+    """z_j = x_{2j} + i x_{2j+1}, where i is the imaginary unit."""
     x = random(3, 8)
     parts = (1, 0) if wrong else (0, 1)
     expected = [
@@ -264,8 +264,8 @@ def odd(wrong: bool = False) -> Pairs:
 )
 def symmetric(wrong: bool = False) -> list[Claim]:
     """⇒: for every b of length 1, S has an odd part. ⇐: with b = 0, S is even. The odd part is Σ_i b_i sin Δθ_i at Δ
-    = 1 … reach. Over all b of length 1, its smallest norm is the smallest singular value of the table of these sines,
-    and we check that it is not 0.
+    = 1 … reach. The smallest norm that it has for any b of length 1 is the smallest singular value of the matrix of
+    these sines, and we check that it is not 0.
     """
     claims = []
     for dim, base, reach in ((8, 10_000.0, 10_000), (16, 100.0, 1000)):

@@ -106,7 +106,7 @@ export function packCells(count, [left, top, width, height], gap, most = 96) {
   return { cell, centre };
 }
 
-// The attribute that gives a text the theme colour of this name.
+// Style for an SVG text in the theme colour with this name.
 export function inColour(name) {
   return { style: `fill: var(--rb-${name})` };
 }
