@@ -34,6 +34,8 @@ LISTS = {"book/ledger"}
 WEIGHTS = {"book/api": 0.5, "book/references": 0.25}
 CHAPTER = 1.1
 NAME = re.compile(r"[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w*")
+PLUMBING = {"set_num_threads", "manual_seed", "display_figure", "at_most", "at_least"}
+"""Names that stand in the code of many pages without being what a page is about."""
 EQUATION = "\ue000"  # marks a reference to an equation
 SOURCE = re.compile(r"\S+ · ropebook/\S+, line \d+")  # the line below the source code of a function
 LINKS = re.compile(r"Shown here(?:\s·\s.+)?|Explained under .*", re.DOTALL)  # the links under an answer or a method
@@ -130,10 +132,10 @@ def _offered(text: nodes.TextElement) -> bool:
 
 
 def _names(children: list[nodes.Node]) -> str:
-    """Return the names in the code and the labels of the equations, as one string."""
+    """Return the names in the code, except for `PLUMBING`, and the labels of the equations, as one string."""
     blocks = [block.astext() for child in children for block in child.findall(nodes.literal_block)]
     labels = {block["label"] for child in children for block in child.findall(nodes.math_block) if block.get("label")}
-    return " ".join(sorted({*NAME.findall("\n".join(blocks)), *labels}))
+    return " ".join(sorted({*NAME.findall("\n".join(blocks)), *labels} - PLUMBING))
 
 
 def numbers(folder: str) -> Value:

@@ -89,8 +89,15 @@ def bits(found: Mapping, id: str, text: str) -> np.ndarray:
 
 
 def answers(order: Mapping, id: str, layout: str) -> np.ndarray:
-    """Return the score of each seed in a layout of `ropebook.lab.asking`: (seeds,)."""
-    return np.array([one[layout]["score"] for one in order["cells"][id]["each"]])
+    """Return the score of the page's seeds in a layout of `ropebook.lab.asking`: (seeds,)."""
+    cell = order["cells"][id]
+    return np.array(
+        [
+            one[layout]["score"]
+            for seed, one in zip(cell["seeds"], cell["each"], strict=True)
+            if seed in SEEDS
+        ]
+    )
 
 
 def table(found: Mapping, order: Mapping) -> Columns:
