@@ -12,6 +12,7 @@
     python benchmarks/real.py far        which pairs break, tried cheaply: short texts whose positions have a gap
     python benchmarks/real.py explore    loss by position, for all exploration texts, bands and single pairs
     python benchmarks/real.py decide     the texts that decide: the 40 rows that ropebook.real.rule asks for
+    python benchmarks/real.py attack     after the verdict: four more texts, and five pairs drawn at random for each
     python benchmarks/real.py            fetch, core and heads, which is what `make real` does
     python benchmarks/real.py pack       all texts as this machine reads them, into runs/texts.json
     python benchmarks/real.py decide --packed FILE --device cuda    on a machine with a GPU and another Python
@@ -29,6 +30,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -430,6 +432,41 @@ def gather() -> None:
         results.save("decided", data, device.provenance(None, command, torch.device("cpu")), FOLDER)
 
 
+def attack() -> None:
+    """Test the outcome on texts that the rule left closed. The rival of the five pairs is a set of as many, drawn at
+    random for each text.
+
+    Written before it was run: beyond L, slowing and holding the five pairs should each lower the loss in each text, and
+    slowing the random ones should save less than half as much.
+    """
+    for text in texts.FRESH:
+        for change in (AS_IS, slow(22, 26), HELD[0], random_pairs(text.name)):
+            measure(f"attack-{text.name}-{change.name}", lambda of=(text, change): losses_of(*of))
+    rows = {}
+    for text in texts.FRESH:
+        others = random_pairs(text.name)
+        names = {AS_IS.name: AS_IS, "slow-22-26": slow(22, 26), HELD[0].name: HELD[0], "others": others}
+        stored_rows = {name: results.load(f"attack-{text.name}-{change.name}") for name, change in names.items()}
+        rows[text.name] = {
+            "kind": text.kind,
+            "source": text.source,
+            "others": list(others.pairs),
+            **{
+                band: {name: rule.band_mean(row["loss"], at) for name, row in stored_rows.items()}
+                for band, at in (("within", rule.WITHIN), ("beyond", rule.BEYOND))
+            },
+        }
+    command = "python benchmarks/real.py attack"
+    results.save("attack", {"texts": rows}, device.provenance(None, command, DEVICE), FOLDER)
+
+
+def random_pairs(name: str) -> Change:
+    """Return a change that slows down five pairs outside the band, drawn at random by the text's name."""
+    others = [pair for pair in range(32) if pair not in rule.BAND]
+    pairs = sorted(random.Random(name).sample(others, len(rule.BAND)))
+    return Change("slow-random", tuple(pairs), 2.0)
+
+
 def of_found(found: rule.Found) -> dict:
     rest = {"mean": found.interval.mean, "low": found.interval.low, "high": found.interval.high}
     return asdict(found.comparison) | rest | {"kinds": found.kinds, "outcome": found.outcome}
@@ -449,6 +486,7 @@ STAGES = {
     "explore": explore,
     "decide": decide,
     "pack": pack,
+    "attack": attack,
 }
 
 

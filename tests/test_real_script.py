@@ -357,3 +357,15 @@ def test_another_stage_is_refused_and_those_there_are_named():
     assert told.returncode == 2
     assert "STAGE must be among fetch, core, heads, " in told.stderr
     assert "got novel" in told.stderr
+
+
+def test_a_rival_band_is_drawn_for_each_text_and_stays_the_same():
+    bands = {text.name: script.random_pairs(text.name).pairs for text in texts.FRESH}
+    assert bands == {text.name: script.random_pairs(text.name).pairs for text in texts.FRESH}
+    assert len(set(bands.values())) == len(bands)
+    for pairs in bands.values():
+        assert len(set(pairs)) == 5
+        assert not set(pairs) & set(rule.BAND)
+    names = {text.name for text in (*texts.FRESH, *rule.HELD_OUT, *texts.EXPLORATION)}
+    assert len(names) == 4 + 8 + 4
+    assert {text.name for text in texts.FRESH} == set(rule.CLOSED)

