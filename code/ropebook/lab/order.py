@@ -243,7 +243,8 @@ def gathered(folder: Path) -> dict[str, object]:
         }
     maps = {one["model"]: _map(one) for one in told.values() if "of_bands" in one}
     for name, one in maps.items():
-        one["products"] = told[f"map-{name}"]["products"]
+        if is_extended(name):  # the page draws no others, and they are large
+            one["products"] = told[f"map-{name}"]["products"]
     attacks = {one["model"]: _attack(one) for one in told.values() if "twin" in one}
     first = next(iter(told.values()))
     return {
