@@ -138,6 +138,20 @@ def test_the_part_alone_leaves_the_rest_of_the_file(rotary, only, monkeypatch):
     assert after == before
 
 
+@pytest.mark.parametrize("words", [[], ["--only", "cuda"]])
+def test_without_a_gpu_what_one_has_measured_is_kept(rotary, words, monkeypatch):
+    saved = []
+    before = results.load("rotary")["cuda"]
+    assert before["parts"]
+    monkeypatch.setattr(results, "save", lambda name, data, by: saved.append(data))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
+    monkeypatch.setattr(rotary, "cpu", lambda rounds: {"float32": {"targets": []}})
+    monkeypatch.setattr(sys, "argv", ["rotary.py", *words])
+    rotary.main()
+    assert [data["cuda"] for data in saved] == ([] if words else [before])
+
+
 def test_the_file_says_what_the_page_builds_on():
     part = results.load("rotary")["cpu"]["stores"]
     times = {entry["name"]: entry["times"] for entry in part["entries"]}
