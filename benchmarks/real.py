@@ -172,7 +172,7 @@ def download(*asked: str) -> None:
 
 def pack() -> None:
     """Store all texts as this machine's Python and packages have them, for a machine with others."""
-    every = (*texts.EXPLORATION, *map(rule.held_out, (text.name for text in rule.HELD_OUT)))
+    every = (*texts.EXPLORATION, *texts.FRESH, *map(rule.held_out, (text.name for text in rule.HELD_OUT)))
     with results.writing(published.FOLDER / "texts.json") as file:
         file.write(json.dumps({text.name: text.read() for text in every}).encode())
 

@@ -288,11 +288,13 @@ def test_pack_stores_every_text_and_decide_reads_those_instead(deciding, folder,
     measured, read = deciding
     monkeypatch.setattr(published, "FOLDER", folder)
     explored = tuple(dataclasses.replace(text, read=lambda: "explored, é") for text in texts.EXPLORATION)
+    fresh = tuple(dataclasses.replace(text, read=lambda: "fresh") for text in texts.FRESH)
     monkeypatch.setattr(texts, "EXPLORATION", explored)
+    monkeypatch.setattr(texts, "FRESH", fresh)
     run("pack")
     packed = json.loads((folder / "texts.json").read_text(encoding="utf-8"))
     decides = {text.name: f"the words of {text.name}" for text in rule.HELD_OUT}
-    assert packed == {text.name: "explored, é" for text in explored} | decides
+    assert packed == {text.name: "explored, é" for text in explored} | {text.name: "fresh" for text in fresh} | decides
     assert measured == []
 
     read.clear()
