@@ -303,11 +303,10 @@ def decide(names: list[str], text: parts.Parts) -> None:
     distances = json.dumps({key: one.far.tolist() for key, one in asked.items()}).encode()
     with results.writing(folder() / "decide" / "contexts.json") as file:
         file.write(distances)
-    for cell, seed in itertools.product(rule_two.cells(), rule_two.SEEDS):
+    for (cell, sides), seed in itertools.product(rule_two.cells().items(), rule_two.SEEDS):
         name = model_of(cell.partition("/")[0], seed)
         if name not in names:
             continue
-        sides = rule_two.cells()[cell]
         identity = {
             "rule": rule_two.digest(),
             "cell": cell,
@@ -343,9 +342,8 @@ def t5_rate() -> float:
         path = weights_of(one.name).with_suffix(".json")
         if not path.exists():
             return float("nan")
-        found = json.loads(path.read_text(encoding="utf-8"))["development"]
-        means = [sum(row[0] for row in found[text]) / len(found[text]) for text in ("python", "language")]
-        losses[one.bias_lr] = sum(means) / len(means)
+        told = json.loads(path.read_text(encoding="utf-8"))
+        losses[one.bias_lr] = variants.within_bits(told["development"])
     return variants.choose_rate(losses)
 
 

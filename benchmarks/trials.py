@@ -134,7 +134,9 @@ def varied() -> list[trials.Trial]:
 
 def chosen_rate() -> float:
     """Choose the learning rate of T5's table from its finished candidates."""
-    rate = variants.choose_rate({one.bias_lr: development_bits(one) for one in variants.T5_CANDIDATES})
+    rate = variants.choose_rate(
+        {one.bias_lr: variants.within_bits(finished(one)["development"]) for one in variants.T5_CANDIDATES}
+    )
     print(f"T5's table: a rate of {rate}", flush=True)
     return rate
 
@@ -142,14 +144,6 @@ def chosen_rate() -> float:
 def seed(wanted: list[trials.Trial], text: parts.Parts) -> None:
     """Train more seeds of every scheme."""
     train(wanted, text, "seed")
-
-
-def development_bits(trial: trials.Trial) -> float:
-    """Return the mean bits within L on the development part, giving equal weight to Python and the generated
-    language."""
-    found = finished(trial)["development"]
-    means = [sum(row[0] for row in found[name]) / len(found[name]) for name in rule.TEXTS]
-    return sum(means) / len(means)
 
 
 def raise_base(wanted: list[trials.Further], text: parts.Parts) -> None:

@@ -314,7 +314,8 @@ def _growing(findings: Findings, role: str, wrong: list) -> tuple[str, str] | No
 
 
 def _gone(findings: Findings, role: str, wrong: list) -> tuple[str, str] | None:
-    """Check whether far tokens that are wrong come back as zeros or with the wrong length, and name the first such position."""
+    """Check whether far tokens that are wrong come back as zeros or with the wrong length, and name the first such
+    position."""
     sizes = [found[:, 1].square().sum(0).sqrt() for _, found, _ in wrong]
     if not all(size.isfinite().all() for size in sizes):
         return None

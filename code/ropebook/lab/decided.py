@@ -20,6 +20,7 @@ from ropebook.lab.intervals import Interval
 from ropebook.lab.model import SCHEMES
 from ropebook.lab.order import OCTAVES
 from ropebook.lab.order_pictures import EXTENDED_ID, title
+from ropebook.lab.tables import signed, with_interval
 
 Columns = dict[str, list]
 _MODELS = (EXTENDED_ID, *SCHEMES)
@@ -35,8 +36,16 @@ COLUMNS = {
 name."""
 
 
+def _cells(folder: Path) -> dict[str, dict]:
+    """Read the cells in ``folder`` (results/asking/decide), by the name of their file."""
+    return {
+        path.name: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("*-[0-9].json"))
+    }
+
+
 def told(folder: Path) -> rule_two.Told:
-    """Read the cells in ``folder`` (results/asking/decide).
+    """Return what the cells in ``folder`` (results/asking/decide) tell, by cell and seed.
 
     Raises:
         ValueError: a cell was measured by another rule or on another text, or from
@@ -45,8 +54,7 @@ def told(folder: Path) -> rule_two.Told:
     found: dict[str, dict[int, Mapping]] = {}
     weights: dict[str, str] = {}
     corpus = None
-    for path in sorted(folder.glob("*-[0-9].json")):
-        one = json.loads(path.read_text(encoding="utf-8"))
+    for name, one in _cells(folder).items():
         corpus = corpus or one["corpus"]
         known = weights.setdefault(one["model"], one["weights"])
         for key, expected in {
@@ -56,7 +64,7 @@ def told(folder: Path) -> rule_two.Told:
         }.items():
             if one[key] != expected:
                 raise ValueError(
-                    f"{key} in {path.name} must be {expected!r}, got {one[key]!r}"
+                    f"{key} in {name} must be {expected!r}, got {one[key]!r}"
                 )
         found.setdefault(one["cell"], {})[one["seed"]] = one["told"]
     return found
@@ -65,10 +73,7 @@ def told(folder: Path) -> rule_two.Told:
 def provenance(folder: Path) -> dict[str, object]:
     """Return where and when the cells in ``folder`` were measured: the latest record, with
     the devices of all cells."""
-    records = [
-        json.loads(path.read_text(encoding="utf-8"))["provenance"]
-        for path in folder.glob("*-[0-9].json")
-    ]
+    records = [one["provenance"] for one in _cells(folder).values()]
     devices = sorted({one["device"] for one in records})
     latest = max(records, key=lambda one: one["date"])
     return latest | {"device": " and ".join(devices)}
@@ -185,7 +190,7 @@ def methods(found: Mapping) -> Columns:
         for name in rule_two.METHODS:
             one = verdict(found, id.format(name))["all"]
             sure = one["outcome"] in ("holds", "fails") and one["mean"] != 0
-            column.append(_signed(one["mean"]) + "*" * sure)
+            column.append(signed(one["mean"]) + "*" * sure)
         columns[head] = column
     return columns
 
@@ -197,12 +202,4 @@ def _titled(text: str) -> str:
 
 
 def _difference(one: Mapping) -> str:
-    if "mean" not in one:
-        return "–"
-    return (
-        f"{_signed(one['mean'])} ({_signed(one['low'])} to {_signed(one['high'])})"
-    )
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+    return with_interval(one) if "mean" in one else "–"

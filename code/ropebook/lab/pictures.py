@@ -216,7 +216,7 @@ def differences(
             ax.text(
                 column + 0.5,
                 row + 0.5,
-                f"{value:+.2f}".replace("-", "−"),
+                tables.signed(value),
                 ha="center",
                 va="center",
                 color=INK if grid.sure[row, column] else MUTED,

@@ -29,6 +29,25 @@ SHORT = {
 }
 
 
+def signed(value: float) -> str:
+    """Write a difference with its sign and two decimals.
+
+    >>> signed(-0.126), signed(0.0)
+    ('−0.13', '+0.00')
+    """
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def with_interval(found: Mapping[str, float]) -> str:
+    """Write a mean difference with its interval, from the keys "mean", "low" and "high".
+
+    >>> with_interval({"mean": -0.5, "low": -0.66, "high": -0.38})
+    '−0.50 (−0.66 to −0.38)'
+    """
+    mean, low, high = (signed(found[key]) for key in ("mean", "low", "high"))
+    return f"{mean} ({low} to {high})"
+
+
 def mean(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
     """Average each column over seeds. The mean is None if a model cannot read that far.
 

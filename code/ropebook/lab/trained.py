@@ -52,7 +52,7 @@ Columns = dict[str, list]
 
 def gathered(folder: Path) -> dict[str, object]:
     """Gather what the page shows from the trainings in ``folder`` (results/trials).
-    Trainings that are missing are left out."""
+    Trainings that are missing are left out. Some of the controls have no curves."""
     lines: dict[str, list[dict]] = {id: [] for id in LINES}
     for run in (*RUNS, *CONTROLS, *T5):
         path = folder / f"{run.name}.json"
@@ -70,9 +70,7 @@ def gathered(folder: Path) -> dict[str, object]:
                     ]
                     for text in TEXTS
                 },
-                "curves": found.get(
-                    "curves"
-                ),  # older ones of the controls have none
+                "curves": found.get("curves"),
             }
         )
     return {

@@ -20,6 +20,7 @@ from ropebook import checks
 from ropebook.efficient import RotaryEmbedding
 from ropebook.lab import model
 from ropebook.lab.model import SCHEMES, LanguageModel
+from ropebook.lab.rule import TEXTS
 from ropebook.lab.trials import (
     EXTENDED,
     FURTHER,
@@ -164,6 +165,22 @@ def t5(rate: float) -> tuple[Variant, ...]:
         Variant("t5", seed, variant=f"bias-{rate}", bias_lr=rate)
         for seed in (*SEEDS, *MORE_SEEDS)
     )
+
+
+def within_bits(development: Mapping[str, list]) -> float:
+    """Return a training's mean bits within L on the development part, where Python and
+    the generated language count equally.
+
+    ``development`` is the part of a training's result with this name.
+
+    >>> within_bits({"python": [[1.0, 9.0], [2.0, 9.0]], "language": [[3.0, 9.0]]})
+    2.25
+    """
+    means = [
+        sum(row[0] for row in development[text]) / len(development[text])
+        for text in TEXTS
+    ]
+    return sum(means) / len(means)
 
 
 def choose_rate(losses: dict[float, float]) -> float:

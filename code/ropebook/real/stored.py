@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ropebook import checks, results
+from ropebook.lab.tables import signed, with_interval
 from ropebook.real import published, rule
 from ropebook.real.bias import at
 from ropebook.real.heads import pair_shares
@@ -123,8 +124,8 @@ def decided(names: Mapping[str, str]) -> Decided:
             if tuple(one["band"]) == rule.WITHIN
             else "beyond L",
             "claimed": one["expected"],
-            "difference (nats)": f"{_signed(one['mean'])} ({_signed(one['low'])} to {_signed(one['high'])})",
-            "means of the kinds": f"{_signed(min(kinds))} to {_signed(max(kinds))}",
+            "difference (nats)": with_interval(one),
+            "means of the kinds": f"{signed(min(kinds))} to {signed(max(kinds))}",
             "outcome": one["outcome"],
         }.items():
             columns.setdefault(head, []).append(cell)
@@ -154,10 +155,6 @@ def over_texts(change: str) -> Float[Tensor, " thousands"]:
     texts = results.load("decided")["losses"].values()
     found = torch.tensor([losses[change] for losses in texts], dtype=torch.float64)
     return found.view(len(texts), LENGTH // 1024, -1).mean((0, 2))
-
-
-def _signed(number: float) -> str:
-    return f"{number:+.2f}".replace("-", "−")
 
 
 def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
