@@ -13,6 +13,7 @@
     python benchmarks/real.py explore    loss by position, for all exploration texts, bands and single pairs
     python benchmarks/real.py decide     the texts that decide: the 40 rows that ropebook.real.rule asks for
     python benchmarks/real.py attack     after the verdict: four more texts, and five pairs drawn at random for each
+    python benchmarks/real.py recall     hide records in two texts and ask for them, with all methods that need no training
     python benchmarks/real.py            fetch, core and heads, which is what `make real` does
     python benchmarks/real.py pack       all texts as this machine reads them, into runs/texts.json
     python benchmarks/real.py decide --packed FILE --device cuda    on a machine with a GPU and another Python
@@ -48,12 +49,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch  # noqa: E402  (paths and threads are set just above)
 
 from ropebook import device, real, results  # noqa: E402
+from ropebook.lab.longer import method_options  # noqa: E402
 from ropebook.real import published, rule, stored, texts  # noqa: E402
 from ropebook.real.bias import distance_bias, drop  # noqa: E402
 from ropebook.real.changes import Change, slow  # noqa: E402
 from ropebook.real.heads import head_map  # noqa: E402
 from ropebook.real.lookback import look_back  # noqa: E402
 from ropebook.real.penalty import held, with_penalty  # noqa: E402
+from ropebook.real.records import Block, document, read  # noqa: E402
 from ropebook.real.sinks import with_sink_apart  # noqa: E402
 from ropebook.rotary_attention import LlamaModel  # noqa: E402
 
@@ -460,6 +463,67 @@ def attack() -> None:
     results.save("attack", {"texts": rows}, device.provenance(None, command, DEVICE), FOLDER)
 
 
+# Two blocks of questions. The first one ends within the trained length, and the second one just before LENGTH.
+BLOCKS = (Block(6400, 16, 8, early=3000), Block(9400, 32, 16, early=2500))
+# The pairs that don't complete a turn within the trained length stop altogether, or turn with the base that the
+# criterion of Men et al. (2024) asks for at LENGTH, 730,000 for heads with 64 entries (ropebook.decay.bases).
+STOPPED = Change("stop-20-31", tuple(range(20, 32)), 1e30)
+RAISED = Change("base-730000", method="base", options={"base": 730_000.0})
+METHODS = tuple(
+    Change(name.replace("_", "-"), method=name, options=method_options(name, int(FACTOR), TRAINED))
+    for name in ("ntk", "ntk_by_parts", "llama3", "dynamic_ntk", "dynamic_yarn", "log_n", "self_extend", "rerope")
+)
+RECALL = (AS_IS, slow(22, 26), HELD[0], YARN, LINEAR, *METHODS[:3], STOPPED, RAISED, *METHODS[3:])
+RECALLED_IN = ("story", "manual")
+
+
+def recall() -> None:
+    """Hide records in a novel and in Python's manual, and ask for them within the trained length and beyond it.
+
+    Written before it was run: beyond L, the model as it is recalls fewer records that lie more than L back than within
+    L. Slowing the five pairs, holding their mean score, and YaRN each bring back at least half of the difference.
+    Stopping the pairs that never complete a turn costs more than 0.1 nats per token within L. The base of Men et al.
+    does no better beyond L than the NTK-aware one.
+    """
+    for name in RECALLED_IN:
+        text = texts.exploration(name)
+        for change in RECALL:
+            measure(f"recall-{name}-{change.name}", lambda of=(text, change): recalled(*of))
+
+
+def recalled(text: texts.Text, change: Change | Held) -> dict:
+    made = document(tokens_of(text).tolist(), loaded().tokenizer.encode, BLOCKS, RECALLED_IN.index(text.name))
+    if len(made.tokens) > LENGTH + 1:
+        raise ValueError(f"a document must have at most {LENGTH + 1} tokens, got {len(made.tokens)}")
+    found = read(change.of(loaded().model), made)
+    # Only the filler's own loss tells what a change costs. The last stretch may have none.
+    losses, counts = [], []
+    for values, own in zip(found.losses.split(STRETCH), made.filler[1:].split(STRETCH), strict=True):
+        counts.append(int(own.sum()))
+        losses.append(round(values[own].double().mean().item(), 5) if own.any() else None)
+    return {
+        **about(text),
+        "change": change.describe(),
+        "tokens": len(made.tokens),
+        "blocks": [block._asdict() for block in BLOCKS],
+        "stretch": STRETCH,
+        "filler": counts,
+        "loss": losses,
+        "questions": [
+            {
+                "block": one.block,
+                "at": one.at,
+                "distance": one.distance,
+                "double": one.rival is not None,
+                "recalled": answer.recalled,
+                "nats": round(answer.nats, 4),
+                "prefers": None if answer.prefers is None else round(answer.prefers, 4),
+            }
+            for one, answer in zip(made.questions, found.answers, strict=True)
+        ],
+    }
+
+
 def random_pairs(name: str) -> Change:
     """Return a change that slows down five pairs outside the band, drawn at random by the text's name."""
     others = [pair for pair in range(32) if pair not in rule.BAND]
@@ -487,6 +551,7 @@ STAGES = {
     "decide": decide,
     "pack": pack,
     "attack": attack,
+    "recall": recall,
 }
 
 

@@ -66,11 +66,24 @@ def losses(
         )
     # The last token is only a target, but like the others it must be in the
     # vocabulary.
-    states = last_states(model, tokens[None])[0, :-1]
+    return losses_of_states(
+        model, last_states(model, tokens[None])[0], tokens, piece
+    )
+
+
+@torch.no_grad()
+def losses_of_states(
+    model: LlamaModel,
+    states: Float[Tensor, "seq dim"],
+    tokens: Int[Tensor, " seq"],
+    piece: int = PIECE,
+) -> Float[Tensor, " targets"]:
+    """Do the same as `losses`, for a text that the model has already read: ``states`` is
+    what `last_states` returns for it, (T, dim)."""
     found = [
         nn.functional.cross_entropy(model.lm_head(some), wanted, reduction="none")
         for some, wanted in zip(
-            states.split(piece), tokens[1:].long().split(piece), strict=True
+            states[:-1].split(piece), tokens[1:].long().split(piece), strict=True
         )
     ]
     return torch.cat(found)
