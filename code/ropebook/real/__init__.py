@@ -17,12 +17,14 @@ Modules that measure what its heads do:
 - `heads`: a map of all heads.
 - `bias`: the effect of distance alone on the heads' scores.
 - `lookback`: where queries look in long texts.
+- `records`: what the model recalls from far back.
 
 Modules that change something, to see what happens:
 
 - `changes`: use other frequencies.
 - `sinks`: treat the first token separately.
 - `penalty`: add a bias that depends on distance.
+- `rounded`: do one step of the rotation in a low-precision type.
 
 `rule` judges the findings.
 
