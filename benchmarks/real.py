@@ -491,6 +491,38 @@ def recall() -> None:
         text = texts.exploration(name)
         for change in RECALL:
             measure(f"recall-{name}-{change.name}", lambda of=(text, change): recalled(*of))
+    rows = {text: {one.name: results.load(f"recall-{text}-{one.name}") for one in RECALL} for text in RECALLED_IN}
+    data = {
+        "texts": [about(texts.exploration(name)) for name in RECALLED_IN],
+        "blocks": [block._asdict() for block in BLOCKS],
+        "tokens": {text: row[AS_IS.name]["tokens"] for text, row in rows.items()},
+        "changes": {one.name: one.describe() for one in RECALL},
+        "questions": {
+            text: {key: [each[key] for each in row[AS_IS.name]["questions"]] for key in ("block", "distance", "double")}
+            for text, row in rows.items()
+        },
+        "found": {
+            text: {
+                change: {
+                    **{key: [each[key] for each in one["questions"]] for key in ("recalled", "nats", "prefers")},
+                    **{
+                        where: of_filler(one, band)
+                        for where, band in (("within", rule.WITHIN), ("beyond", rule.BEYOND))
+                    },
+                }
+                for change, one in row.items()
+            }
+            for text, row in rows.items()
+        },
+    }
+    results.save("recall", data, device.provenance(None, "python benchmarks/real.py recall", DEVICE), FOLDER)
+
+
+def of_filler(row: dict, band: tuple[int, int]) -> float:
+    """The mean loss on the filler between two positions."""
+    found = slice(band[0] // STRETCH, -(-band[1] // STRETCH))
+    pairs = [pair for pair in zip(row["loss"][found], row["filler"][found], strict=True) if pair[1]]
+    return round(sum(loss * count for loss, count in pairs) / sum(count for _, count in pairs), 5)
 
 
 @dataclass(frozen=True)
@@ -530,6 +562,16 @@ def precision() -> None:
         text = texts.exploration(name)
         for change in (AS_IS, *ROUNDED):
             measure(f"precision-{name}-{change.name}", lambda of=(text, change): losses_of(*of, TRAINED))
+    names = [change.name for change in (AS_IS, *ROUNDED)]
+    data = {
+        "texts": [about(texts.exploration(name)) for name in RECALLED_IN],
+        "changes": {change.name: change.describe() for change in ROUNDED},
+        "stretch": STRETCH,
+        "losses": {
+            text: {name: results.load(f"precision-{text}-{name}")["loss"] for name in names} for text in RECALLED_IN
+        },
+    }
+    results.save("precision", data, device.provenance(None, "python benchmarks/real.py precision", DEVICE), FOLDER)
 
 
 def recalled(text: texts.Text, change: Change | Held) -> dict:

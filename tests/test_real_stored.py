@@ -66,3 +66,27 @@ def test_bins_that_no_key_can_be_in_have_no_score(put):
     assert found.scores[2].isnan()
     with pytest.raises(ValueError, match="where must be one of"):
         stored.looked("code", "as-is", "far")
+
+
+def test_what_was_recalled_is_counted_by_group(put):
+    questions = {
+        "block": [0, 0, 1, 1, 1],
+        "distance": [10, 8193, 8192, 8193, 9000],
+        "double": [True, False] * 2 + [True],
+    }
+    found = {
+        "recalled": [True, False, True, False, False],
+        "nats": [1.0, 3.0, 2.0, 9.0, 11.0],
+        "prefers": [-1.0, None, 0.5, None, 2.0],
+        "within": 3.0,
+        "beyond": 4.0,
+    }
+    other = {**found, "recalled": [True] * 5, "nats": [0.0] * 5, "within": 2.0}
+    put("recall", questions={"a": questions, "b": questions}, found={"a": {"yarn": found}, "b": {"yarn": other}})
+    both = stored.recalled("yarn")
+    assert (both.within, both.beyond) == (2.5, 4.0)
+    assert both.asked == {"within": 4, "near": 2, "far": 4}
+    assert both.answered == {"within": 3, "near": 2, "far": 2}
+    assert both.nats == {"within": 1.0, "near": 1.0, "far": 5.0}
+    assert both.doubled == {"within": 2, "near": 2, "far": 2}
+    assert both.nearest == {"within": 0, "near": 2, "far": 2}

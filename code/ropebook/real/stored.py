@@ -256,3 +256,65 @@ def looked(text: str, change: str, where: str) -> Looked:
     )
     empty = torch.tensor(found["edges"][:-1]) >= max(part["queries"])
     return Looked(found["edges"], weights, scores.masked_fill(empty, torch.nan))
+
+
+class Recalled(NamedTuple):
+    """What the model recalled with one change, over all texts. The loss on the filler is
+    in nats per token, a mean over the texts."""
+
+    within: float
+    beyond: float
+    # For each group of questions: how many there are, how many were answered, and the
+    # mean surprise at a code of four digits, in nats.
+    asked: dict[str, int]
+    answered: dict[str, int]
+    nats: dict[str, float]
+    # For each group, among names with two records: how many there are, and for how many
+    # the model prefers the nearest.
+    doubled: dict[str, int]
+    nearest: dict[str, int]
+
+
+GROUPS = ("within", "near", "far")
+"""Groups of questions: those asked within the trained length, and those asked beyond it
+about a record at most, or more than, the trained length back."""
+
+
+def recalled(change: str) -> Recalled:
+    """Return what the model recalled with this change.
+
+    >>> recalled("as-is").asked
+    {'within': 48, 'near': 47, 'far': 49}
+    """
+    stored = results.load("recall")
+    groups: dict[str, list[tuple[bool, float, float | None]]] = {
+        group: [] for group in GROUPS
+    }
+    losses = []
+    for text, questions in stored["questions"].items():
+        found = stored["found"][text][change]
+        losses.append((found["within"], found["beyond"]))
+        rows = (found[key] for key in ("recalled", "nats", "prefers"))
+        for block, distance, *row in zip(
+            questions["block"], questions["distance"], *rows, strict=True
+        ):
+            far = distance > rule.WITHIN[1]
+            group = GROUPS[0] if block == 0 else GROUPS[1 + far]
+            groups[group].append(tuple(row))
+    prefers = {
+        group: [row[2] for row in rows if row[2] is not None]
+        for group, rows in groups.items()
+    }
+    within, beyond = (sum(one) / len(losses) for one in zip(*losses, strict=True))
+    return Recalled(
+        within,
+        beyond,
+        {group: len(rows) for group, rows in groups.items()},
+        {group: sum(row[0] for row in rows) for group, rows in groups.items()},
+        {
+            group: sum(row[1] for row in rows) / len(rows)
+            for group, rows in groups.items()
+        },
+        {group: len(rows) for group, rows in prefers.items()},
+        {group: sum(row > 0 for row in rows) for group, rows in prefers.items()},
+    )
