@@ -471,12 +471,16 @@ BLOCKS = (Block(6400, 16, 8, early=3000), Block(9400, 32, 16, early=2500))
 # criterion of Men et al. (2024) asks for at LENGTH, 730,000 for heads with 64 entries (ropebook.decay.bases).
 STOPPED = Change("stop-20-31", tuple(range(20, 32)), 1e30)
 RAISED = Change("base-730000", method="base", options={"base": 730_000.0})
-METHODS = tuple(
+NTK, BY_PARTS, LLAMA3, DYNAMIC, SELF_EXTEND = (
     Change(name.replace("_", "-"), method=name, options=method_options(name, int(FACTOR), TRAINED))
-    for name in ("ntk", "ntk_by_parts", "llama3", "dynamic_ntk", "dynamic_yarn", "log_n", "self_extend", "rerope")
+    for name in ("ntk", "ntk_by_parts", "llama3", "dynamic_ntk", "self_extend")
 )
-RECALL = (AS_IS, slow(22, 26), HELD[0], YARN, LINEAR, *METHODS[:3], STOPPED, RAISED, *METHODS[3:])
 RECALLED_IN = ("story", "manual")
+RECALL = (
+    *(("story", change) for change in (AS_IS, slow(22, 26), HELD[0], YARN, LINEAR, NTK, BY_PARTS)),
+    *(("manual", change) for change in (AS_IS, slow(22, 26), HELD[0], YARN)),
+    *(("story", change) for change in (slow(20, 31), STOPPED, RAISED, DYNAMIC, LLAMA3, SELF_EXTEND)),
+)
 
 
 def recall() -> None:
@@ -486,17 +490,21 @@ def recall() -> None:
     L. Slowing the five pairs, holding their mean score, and YaRN each bring back at least half of the difference.
     Stopping the pairs that never complete a turn costs more than 0.1 nats per token within L. The base of Men et al.
     does no better beyond L than the NTK-aware one.
+
+    Written after the first five rows, in which the second of these failed, and before the others: in the manual, too,
+    only YaRN brings back records that lie more than L back, although holding the mean score lowers the loss as far.
+    Slowing all pairs that don't complete a turn (20 to 31) brings such records back.
     """
-    for name in RECALLED_IN:
-        text = texts.exploration(name)
-        for change in RECALL:
-            measure(f"recall-{name}-{change.name}", lambda of=(text, change): recalled(*of))
-    rows = {text: {one.name: results.load(f"recall-{text}-{one.name}") for one in RECALL} for text in RECALLED_IN}
+    for name, change in RECALL:
+        measure(f"recall-{name}-{change.name}", lambda of=(texts.exploration(name), change): recalled(*of))
+    rows: dict[str, dict[str, dict]] = {name: {} for name in RECALLED_IN}
+    for name, change in RECALL:
+        rows[name][change.name] = results.load(f"recall-{name}-{change.name}")
     data = {
         "texts": [about(texts.exploration(name)) for name in RECALLED_IN],
         "blocks": [block._asdict() for block in BLOCKS],
         "tokens": {text: row[AS_IS.name]["tokens"] for text, row in rows.items()},
-        "changes": {one.name: one.describe() for one in RECALL},
+        "changes": {change.name: change.describe() for _, change in RECALL},
         "questions": {
             text: {key: [each[key] for each in row[AS_IS.name]["questions"]] for key in ("block", "distance", "double")}
             for text, row in rows.items()
