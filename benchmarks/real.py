@@ -496,7 +496,7 @@ def recall() -> None:
     Slowing all pairs that don't complete a turn (20 to 31) brings such records back.
     """
     for name, change in RECALL:
-        measure(f"recall-{name}-{change.name}", lambda of=(texts.exploration(name), change): recalled(*of))
+        measure(f"recall-{name}-{change.name}", lambda of=(name, change): recalled(*of))
     rows: dict[str, dict[str, dict]] = {name: {} for name in RECALLED_IN}
     for name, change in RECALL:
         rows[name][change.name] = results.load(f"recall-{name}-{change.name}")
@@ -582,8 +582,9 @@ def precision() -> None:
     results.save("precision", data, device.provenance(None, "python benchmarks/real.py precision", DEVICE), FOLDER)
 
 
-def recalled(text: texts.Text, change: Change | Held) -> dict:
-    made = document(tokens_of(text).tolist(), loaded().tokenizer.encode, BLOCKS, RECALLED_IN.index(text.name))
+def recalled(name: str, change: Change | Held) -> dict:
+    text = texts.exploration(name)
+    made = document(tokens_of(text).tolist(), loaded().tokenizer.encode, BLOCKS, RECALLED_IN.index(name))
     if len(made.tokens) > LENGTH + 1:
         raise ValueError(f"a document must have at most {LENGTH + 1} tokens, got {len(made.tokens)}")
     found = read(change.of(loaded().model), made)
