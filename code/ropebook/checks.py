@@ -1,8 +1,8 @@
 """Small argument checks, used by every module.
 
-Each function takes the argument's name and value. It returns the value (numbers as a plain ``int`` or ``float``), or
-raises ``TypeError`` if the value is of the wrong kind and ``ValueError`` if it is out of range. The message names the
-argument, what is allowed and what was passed:
+Each function takes an argument's name and value. It returns the value (numbers as a plain ``int`` or ``float``), or
+raises ``TypeError`` if the value has the wrong type and ``ValueError`` if it is out of range. The message names the
+argument, says what is allowed, and shows what was passed:
 
 >>> even("dim", 7)
 Traceback (most recent call last):
@@ -109,8 +109,8 @@ def choice(name: str, value: object, allowed: Iterable) -> object:
 
 
 def listed(name: str, value: object, allowed: str) -> list:
-    """Accept a list or another sequence, but not a string or a tensor. In the error message, ``allowed`` describes what
-    may be passed.
+    """Accept a list or another sequence, but not a string or a tensor. ``allowed`` tells the error message what may be
+    passed.
 
     >>> listed("dims", (4, 2), "a list of integers")
     [4, 2]
@@ -136,10 +136,10 @@ def layout(value: object) -> str:
 
 
 def layout_said(value: object, stacklevel: int = 3) -> str:
-    """Accept one of `LAYOUTS`. This is the check for functions that rotate with a model's own weights. For one more
-    release, the layout may be left out (None): it is then "interleaved", and a ``FutureWarning`` says so. Without the
-    warning, nothing would show that the weights (those of Llama in transformers, for example) need the other layout.
-    The warning points at the caller ``stacklevel`` levels up.
+    """Accept one of `LAYOUTS`, or None with a warning. Functions that rotate with a model's own weights use this check.
+    For one more release, the layout may be left out (None): it then defaults to "interleaved", and a ``FutureWarning``
+    says so. Without the warning, nothing would show that the weights need the other layout, as those of Llama in
+    transformers do, for example. The warning points at the caller ``stacklevel`` levels up.
 
     >>> layout_said("half")
     'half'
@@ -205,7 +205,7 @@ def rotatable(name: str, value: object) -> torch.Tensor:
 def entries(
     name: str, value: torch.Tensor, minimum: int, maximum: int, note: str = ""
 ) -> torch.Tensor:
-    """Accept a tensor of int64, float32 or float64 whose entries are all between ``minimum`` and ``maximum`` inclusive;
+    """Accept a tensor of int64, float32 or float64 whose entries all lie between ``minimum`` and ``maximum`` inclusive.
     NaN is refused.
 
     This reads the values. On an accelerator, that means waiting for the device (see `readable`).
@@ -244,8 +244,9 @@ def finite(name: str, value: torch.Tensor) -> torch.Tensor:
 
 
 def readable(value: torch.Tensor) -> bool:
-    """Return whether a tensor's values may be read. They may not be read while a graph is being compiled, on a device
-    that we would have to wait for, or inside ``torch.func.vmap``, where one tensor represents many."""
+    """Return whether a tensor's values may be read. Reading is not allowed in three cases: while a graph is being
+    compiled, on a device that we would have to wait for, and inside ``torch.func.vmap``, where one tensor represents
+    many."""
     import torch
 
     if value.device.type != "cpu" or torch.compiler.is_compiling():
@@ -254,8 +255,8 @@ def readable(value: torch.Tensor) -> bool:
 
 
 def _of_a_graph(value: object) -> bool:
-    """Return whether the value is a symbol that represents an arbitrary number in a graph made by torch.export. If we
-    compared the symbol with something, the outcome would become fixed in the graph."""
+    """Return whether the value is a symbol that represents an arbitrary number in a graph made by torch.export.
+    Comparing such a symbol with anything would fix the outcome in the graph."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, (torch.SymInt, torch.SymFloat))
 

@@ -1,4 +1,4 @@
-"""The book's colours. The pages, matplotlib, the figures' scripts and stills, and the tests all take them from here.
+"""The book's colours, which the pages, matplotlib, the figures' scripts and stills, and the tests all share.
 
 A colour has the same meaning everywhere:
 
@@ -63,15 +63,16 @@ PAGE: dict[str, tuple[str, str]] = {
     "pst-color-text-muted": ("#4a545f", "#a3adb8"),
     "pst-color-border": ("#c4ccd4", "#3a424d"),
 }
-"""The page's colours by CSS variable: the book's own variables, and the theme's variables, which are set to the book's
-colours."""
+"""Maps CSS variables to the page's colours. It contains the book's own variables, and those of the theme, which are set
+to the book's colours."""
 
 LIGHT, DARK = 0, 1
 
 
 def meaning(**of: str) -> Mapping[str, str]:
-    """Check and return the meanings of a drawing's colours, given by their names in `HUES`. The meaning of orange must
-    begin with one of `ORANGE_IS`, green must be the query, and violet the key. ``ValueError`` otherwise.
+    """Check and return the meanings of a drawing's colours, which are given by their names in `HUES`. Raises
+    ``ValueError`` unless the meaning of orange begins with one of `ORANGE_IS`, green means the query, and violet the
+    key.
 
     >>> meaning(blue="the score", orange="wrong: its error")["orange"]
     'wrong: its error'

@@ -13,7 +13,7 @@ from ropebook.figures import BLUE, MUTED, ORANGE, figure
 
 def arrows(products: Tensor, without: Tensor) -> Figure:
     """Draw complex numbers as numbered arrows in two planes. On the left are the ``products``, which are all equal; on
-    the right are the products ``without`` the conjugate. Both arguments are complex tensors of shape (places,)."""
+    the right are the same products ``without`` the conjugate. Both arguments are complex tensors of shape (places,)."""
     fig, axes = figure(480, 270, columns=2, sharex=True, sharey=True)
     reach = 1.25 * max(products.abs().max().item(), without.abs().max().item())
     for ax, found, colour, title in (

@@ -1,4 +1,4 @@
-"""The device to compute on, and a record of where a number was measured."""
+"""Choose the device to compute on, and record where a number was measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ropebook import checks
 
 
 def devices() -> list[torch.device]:
-    """Return the kinds of device that this machine has, best first: cuda, then mps, then cpu, which every machine has.
+    """Return the types of device that this machine has, best first: cuda, then mps, then cpu, which every machine has.
 
     Tests run on each of them.
     """

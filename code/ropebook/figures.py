@@ -111,11 +111,12 @@ def figure(
     columns: int = 1,
     **options,
 ):
-    """Make an empty figure in the book's style: `(fig, ax)`, or for several panels `(fig, axes)` with an array of axes.
+    """Make an empty figure in the book's style. Returns `(fig, ax)`, or for several panels `(fig, axes)` with an array
+    of axes.
 
     `width` and `height` are in CSS pixels; text in the drawing is 12 CSS pixels high. The page scales the drawing to
-    its column, and enlarges it by at most a quarter. This changes matplotlib's settings for the session to the book's.
-    Further options are passed to `Figure.subplots`.
+    its column, and enlarges it by at most a quarter. The function also switches matplotlib to the book's settings for
+    the rest of the session. Further options are passed to `Figure.subplots`.
     """
     checks.number("width", width, minimum=50, maximum=2000)
     checks.number("height", height, minimum=50, maximum=2000)
@@ -208,8 +209,8 @@ def powers(axis, base: int = 10) -> None:
 
 
 def svg(fig, alt: str) -> str:
-    """Return the figure as one `<svg>` element for a page. The element follows the theme, has no background, and is the
-    same every time, byte for byte.
+    """Return the figure as one `<svg>` element for a page. The element follows the theme and has no background. The
+    same figure always gives exactly the same bytes.
 
     Args:
         fig: a matplotlib figure drawn with this module's colours only.
@@ -386,8 +387,8 @@ def _check_grammar(fig) -> None:
 
 
 def _check_meaning(drawing: str, words: str) -> None:
-    """Raise ValueError if the drawing uses green but the words don't mention a query, or violet but they don't mention
-    a key."""
+    """Raise ValueError if the drawing uses green but the words don't mention a query, or if it uses violet but the
+    words don't mention a key."""
     for name, meaning in (("green", "quer"), ("violet", "key")):
         if f"var(--fig-{HUES[name]}," in drawing and meaning not in words.lower():
             raise ValueError(

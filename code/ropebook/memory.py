@@ -1,4 +1,4 @@
-"""Find out whether entries of strided tensors share memory. If they do, an in-place operation would rotate them more
+"""Find out whether entries of strided tensors share memory. If they do, an in-place rotation would rotate them more
 than once.
 
 Entry (i, j, …) of a tensor with strides s₁, s₂, … is at the address start + i·s₁ + j·s₂ + … Two entries share memory if
@@ -47,8 +47,8 @@ def repeats(x: Tensor) -> bool:
 
 
 def check_writable(name: str, x: Tensor) -> None:
-    """Raise ``ValueError`` if entries of x share memory (see `repeats`), because an in-place operation would change
-    that memory more than once."""
+    """Raise ``ValueError`` if entries of x share memory (see `repeats`), because an in-place operation would change the
+    shared memory more than once."""
     if repeats(x):
         raise ValueError(
             f"{name} must hold each number once to be rotated in place, got shape {tuple(x.shape)} with strides "
@@ -57,8 +57,9 @@ def check_writable(name: str, x: Tensor) -> None:
 
 
 def check_apart(q: Tensor, k: Tensor) -> None:
-    """Raise ``ValueError`` if q and k share memory, because in-place operations on both would change it twice. Inside
-    ``torch.compile``, where there are no addresses, this detects only a tensor that is passed as both q and k.
+    """Raise ``ValueError`` if q and k share memory, because in-place operations on both would change the shared memory
+    twice. Inside ``torch.compile``, where there are no addresses, this detects only a tensor that is passed as both q
+    and k.
     """
     compiling = torch.compiler.is_compiling()
     if q is k or (not compiling and share(q, k)):
@@ -91,8 +92,8 @@ def share(x: Tensor, y: Tensor) -> bool:
 
 
 def _reach(terms: Terms, target: int) -> bool:
-    """Return whether Σ factor·stride = target for some integer factors within their limits. ``terms`` are sorted from
-    the largest stride to the smallest."""
+    """Return whether Σ factor·stride = target for some integer factors within their limits. ``terms`` must be sorted
+    from the largest stride to the smallest."""
     if not terms:
         return target == 0
     if target % math.gcd(*(step for step, _, _ in terms)):

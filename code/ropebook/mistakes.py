@@ -1,8 +1,8 @@
-"""A gallery of mistakes: rotations that were found in published code and explanations, each of which is wrong in one
-way, and the measurements that detect these mistakes.
+"""A gallery of mistakes that were found in published code and explanations, and measurements that detect them. Each
+entry is a rotation that is wrong in exactly one way.
 
-None of the rotations raises an error, and all of them return tensors of the right shapes. Every rotation here takes q,
-k, v (…, T, d) and their positions (T,), and returns q′, k′, v′.
+None of these rotations raises an error, and all of them return tensors of the right shapes. Each takes q, k, v (…, T,
+d) and their positions (T,), and returns q′, k′, v′.
 """
 
 from __future__ import annotations
@@ -215,8 +215,8 @@ MISTAKES: Mapping[str, Callable[..., Rotated]] = types.MappingProxyType(
 
 
 class Diagnosis(NamedTuple):
-    """The results of `diagnose`. Each field is the largest deviation from a property that a rotation must have. It is
-    0, up to rounding, if the rotation has the property."""
+    """The results of `diagnose`. Each field is the largest deviation from a property that a rotation must have. The
+    deviation is 0, up to rounding, if the rotation has that property."""
 
     lengths: float  # | |q′|/|q| − 1 |, also for k: a rotation preserves lengths
     start: float  # |q′ − q| at position 0, also for k: nothing is rotated there
@@ -227,7 +227,7 @@ class Diagnosis(NamedTuple):
     output: float  # change of softmax(scores) v′ when all positions move by the same amount
 
     def caught_by(self, tolerance: float = 1e-6) -> tuple[str, ...]:
-        """Return the names of the measurements that exceed ``tolerance``. A test of any of these would detect the
+        """Return the names of the measurements that exceed ``tolerance``. Testing any one of them would detect the
         mistake."""
         measured = self._asdict().items()
         # `not <=` makes NaN count as a mistake

@@ -1,5 +1,5 @@
-"""Which numbers in a rotation may be rounded? To find out, we do one step in a low-precision type and all others in
-float64.
+"""Which numbers in a rotation may be rounded? To find out, we carry out one step in a low-precision type and all others
+in float64.
 
 In the computation of a score, we can round the positions, the frequencies, the angles, the finished cosines and sines,
 or the rotated queries and keys. The functions here round one of these quantities and measure the effect on the tables
@@ -101,7 +101,8 @@ def score_error(
     rounded: str = "table",
     generator: torch.Generator | None = None,
 ) -> ScoreError:
-    """Return the error of the score of a query at m and a key at m − ``distance``, at each m of ``positions``: float64.
+    """Return the error of the score of a query at m and a key at m − ``distance``, for each m in ``positions``:
+    float64.
 
     The exact score depends only on ``distance``. The error should too, but if ``rounded`` is an early step, the error
     also depends on m. ``rounded`` is a step of `rounded_cos_sin`, or "result", which means that the rotation is exact,

@@ -12,8 +12,8 @@ from typing import BinaryIO
 from ropebook import checks
 
 _BESIDE_THE_CODE = Path(__file__).resolve().parents[2] / "results"
-# Folders with many files each: "trials" for the trained models and their results, "real" for the measurements of a
-# published model.
+# Folders that contain many files each: "trials" for the trained models and their results, "real" for the measurements
+# of a published model.
 _MODELS, _PUBLISHED = "trials", "real"
 # the folder in which downloadable notebooks keep their copy of the results
 _INSIDE_THE_PACKAGE = Path(__file__).resolve().parent / "_results"
@@ -54,8 +54,8 @@ def find(name: str, kind: str = "json") -> Path:
 
 
 def save(name: str, data: dict, provenance: dict, folder: str = "") -> Path:
-    """Write `data` with its provenance to `results/<name>.json`, and return the path. Either the whole file is written
-    or none of it.
+    """Write `data` with its provenance to `results/<name>.json`, and return the path. The file is written completely or
+    not at all.
 
     Args:
         name: letters, digits, `_` and `-`.
@@ -110,7 +110,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
 
 def caption(result: dict) -> str:
-    """Return one line that says where a result comes from, for the caption of its figure or table.
+    """Describe in one line where a result comes from, for the caption of its figure or table.
 
     >>> where = {"device": "CPU", "torch": "2.6.0", "date": "2026-01-31", "seed": 0, "command": "make bench"}
     >>> caption({"provenance": where | {"threads": 2}})

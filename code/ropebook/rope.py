@@ -53,7 +53,7 @@ def inv_freq(
 
 
 def wavelengths(dim: int, base: float = 10000.0) -> Float[Tensor, " pairs"]:
-    """Return the wavelengths λ_i = 2π/θ_i, the number of positions that each pair needs for one turn. Shape (dim/2,),
+    """Return the wavelengths λ_i = 2π/θ_i: how many positions each pair needs to complete one turn. Shape (dim/2,),
     float64.
 
     The shortest is 2π. The longest is 2π·base^((dim−2)/dim), which is less than 2π·base.
@@ -95,10 +95,10 @@ def angles(
 def turns(
     positions: Positions, dim: int, base: float = 10000.0
 ) -> Float[Tensor, "... pairs"]:
-    """Return how many turns each pair has completed: mθ_i/2π, shape positions.shape + (dim/2,), float64.
+    """Return how many turns each pair has completed, mθ_i/2π: shape positions.shape + (dim/2,), float64.
 
-    The fractional part is the direction in which the pair's clock hand points. The pairs that have completed a turn at
-    m = L − 1 are those that have been at every angle within a sequence of L tokens.
+    The fractional part is the direction in which the pair's clock hand points. A pair that has completed a turn at m =
+    L − 1 has been at every angle within a sequence of L tokens.
 
     >>> turns(511, dim=4)
     tensor([81.3282,  0.8133], dtype=torch.float64)
@@ -132,7 +132,7 @@ def as_positions(name: str, value: Positions) -> Real[Tensor, " ..."]:
 
 def check_positions(positions: Tensor) -> None:
     """Raise ``TypeError`` unless ``positions`` is a tensor of integers, float32 or float64, and ``ValueError`` if any
-    position is beyond ±2^31 or NaN. Values on an accelerator are not read, because that would mean waiting for the
+    position is beyond ±2^31 or NaN. Values on an accelerator are not read, because we would have to wait for the
     device. Values in a compiled graph are not read either.
     """
     allowed = "positions must be"
@@ -237,7 +237,7 @@ def _tables(
 
 
 def _for_onnx() -> bool:
-    """Return whether the graph is being exported to ONNX, which does not support our custom operator."""
+    """Return whether the graph is being exported to ONNX, which does not support this module's custom operator."""
     return torch.compiler.is_exporting() and torch.onnx.is_in_onnx_export()
 
 
@@ -265,7 +265,7 @@ def _keep_for_backward(ctx, inputs: tuple, output: tuple) -> None:
 
 
 def _tables_backward(ctx, of_cos: Tensor, of_sin: Tensor) -> tuple:
-    """Return the gradients of m and θ. The derivative of cos φ is −sin φ, that of sin φ is cos φ, and the derivative of
+    """Return the gradients of m and θ. The derivative of cos φ is −sin φ, and that of sin φ is cos φ. The derivative of
     φ = mθ is θ with respect to m, and m with respect to θ."""
     positions, inv_freq = ctx.saved_tensors
     m, theta = in_float64(positions), inv_freq.double()

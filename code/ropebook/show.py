@@ -106,7 +106,7 @@ def check(
     at_most: float | None = None,
     at_least: float | None = None,
 ) -> None:
-    """Print a claim with the measured number and its bound. Raise an error if the claim does not hold.
+    """Print a claim with the measured number and its bound. Raises an error if the claim does not hold.
 
     >>> check("the rows sum to one", 1.2e-7, at_most=1e-6)
     the rows sum to one: 1.2e-07 (at most 1e-06)
@@ -269,7 +269,8 @@ def _numeric(cells: list[str]) -> bool:
 
 
 def _kind(cells: list[str]) -> str:
-    """Return the HTML attributes of a column's cells. Numbers are aligned to the right, and sentences get more room."""
+    """Return the HTML attributes of a column's cells. Numbers are aligned to the right, and sentences get a wider
+    column."""
     if _numeric(cells):
         return ' class="number" style="text-align: right"'
     sentences = ' class="sentence"' if max(map(len, cells)) > SENTENCE else ""

@@ -1,5 +1,5 @@
-"""Tables and a roofline plot that compare the rotation's measured times (`results/rotary.json`) with the costs that we
-count by hand.
+"""Tables and a roofline plot that compare the rotation's measured times (`results/rotary.json`) with costs counted by
+hand.
 
 In every function, ``measured`` is ``results.load("rotary")``. The functions return columns for `ropebook.show.table`,
 as a dictionary that maps headings to lists. A *pass* reads and writes all heads once. A *copy* is the time of one pass,
@@ -37,11 +37,11 @@ SHORT = {"interleaved": "interleaved", "half": "half-split", None: "–"}
 
 
 def entry(part: dict, name: str, layout: str | None = None) -> dict | None:
-    """Return the entry of a form in one part of the file, such as ``measured["cpu"]["float32"]``, or None if there is
-    no such entry.
+    """Return one form's entry in one part of the file, such as ``measured["cpu"]["float32"]``, or None if there is no
+    such entry.
 
-    If a form was timed with several kinds of memory for its result, return the entry for newly allocated memory, which
-    is the common case.
+    A form may have been timed with several kinds of memory for its result. In that case, return the entry for newly
+    allocated memory, which is the common case.
     """
     found = [
         one
@@ -63,8 +63,8 @@ def passes(form: str, layout: str) -> float:
 
 
 def in_short(measured: dict, layout: str = "interleaved") -> Columns:
-    """Tabulate one layout, with a row for each form: its counted costs, and its times for a long text and for a single
-    token."""
+    """Tabulate one layout, with a row for each form: its costs as counted by hand, and its times for a long text and
+    for a single token."""
     checks.layout(layout)
     long, one = measured["cpu"]["float32"], measured["cpu"]["one_token"]
     shape = long["shape"]
@@ -197,8 +197,8 @@ def few_tokens(measured: dict) -> Columns:
 
 
 def on_cuda(measured: dict) -> Columns:
-    """Tabulate the times on a GPU, as multiples of a copy, for each of the measured shapes, forward and backward. A
-    form that was timed with several kinds of memory or orders of axes stands for the fastest."""
+    """Tabulate the times on a GPU, as multiples of a copy, for each of the measured shapes, forward and backward. If a
+    form was timed with several kinds of memory or orders of axes, only the fastest time is shown."""
     parts = measured["cuda"]["parts"]
     rows = []
     for name in ("transformers", "compiled", "triton"):
@@ -224,8 +224,8 @@ def on_cuda(measured: dict) -> Columns:
 
 
 def decoding(measured: dict) -> Columns:
-    """Tabulate the microseconds per layer when one token goes through a model, in float32 and bfloat16, and the ratio
-    to transformers."""
+    """Tabulate the microseconds per layer when one token goes through a model, in float32 and bfloat16, and their ratio
+    to those of transformers."""
     part = measured["cpu"]["decoding"]
     pairs = zip(
         part["float32"]["entries"], part["bfloat16"]["entries"], strict=True
@@ -299,7 +299,8 @@ def _ratio(entry: dict) -> str:
 
 
 def stores(measured: dict) -> Columns:
-    """Tabulate how long products, sums and copies take on one thread, depending on where the result is written."""
+    """Tabulate how long products, sums and copies take on a single thread, depending on where their result is
+    written."""
     found = measured["cpu"]["stores"]["entries"]
     return _columns(
         ("what", "ms", "relative to the first"),

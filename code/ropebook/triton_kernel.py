@@ -1,11 +1,11 @@
 """Rotate q and k in a single launch: a fused kernel written in Triton.
 
-A rotation moves many bytes for few operations, so the kernel is designed to read as little as possible. A program takes
-a few tokens, loads their cosines and sines once, and keeps them in registers. It then goes through the heads of q and
-k. If there are enough tokens to occupy the whole device, one program handles all heads of its tokens; otherwise the
-heads are divided among several programs. The same thread handles both numbers of a pair; interleaved rows are loaded
-whole and then split. The arithmetic is float32 for all types except float64, and only the stored result is cast back.
-The backward pass uses the same kernel with −sin, because it rotates by −mθ.
+A rotation moves many bytes for few operations, so the kernel is designed to read as little as possible. Each program
+takes a few tokens, loads their cosines and sines once, and keeps them in registers. It then goes through the heads of q
+and k. If there are enough tokens to occupy the whole device, one program handles all heads of its tokens; otherwise the
+heads are divided among several programs. Both numbers of a pair are handled by the same thread; interleaved rows are
+loaded whole and then split. The arithmetic is float32 for all types except float64, and only the stored result is cast
+back. The backward pass uses the same kernel with −sin, because it rotates by −mθ.
 
 The kernel runs on CUDA. On a machine without CUDA, Triton can interpret it slowly with NumPy; set
 ``TRITON_INTERPRET=1`` before Triton is imported. Triton is optional. You can import this module without it, and
@@ -79,7 +79,7 @@ def rotary_kernel(
     BLOCK_PAIRS: tl.constexpr,
     BLOCK_PASSED: tl.constexpr,
 ):
-    """Rotate BLOCK_TOKENS tokens of one sequence, in BLOCK_HEADS out of every STRIDE heads of q and k. Addresses are
+    """Rotate BLOCK_TOKENS tokens of one sequence, in BLOCK_HEADS of every STRIDE heads of q and k. Addresses are
     int64."""
     blocks = tl.cdiv(tokens, BLOCK_TOKENS)
     batch = (tl.program_id(0) // blocks).to(tl.int64)
