@@ -48,7 +48,8 @@ __all__ = [
 ]
 
 LEAST_ALT = 20
-"""The minimum length of an alternative text, in characters. (A file name or a single word would describe nothing.)"""
+"""The minimum length of an alternative text, in characters. (A mere file name or a single word would describe
+nothing.)"""
 
 
 class Explorer(anywidget.AnyWidget):
@@ -121,7 +122,7 @@ class Explorer(anywidget.AnyWidget):
         """Return the figure's opening state as an inline SVG in the page's colours, for print and wherever scripts
         don't run.
 
-        A page of the book shows the figure's own state instead, which is drawn when the book is built.
+        The book's pages don't show this still. There, each figure is drawn in its own state when the book is built.
         """
         found = opening(self.script, self.model_id or "still")
         return in_words(self.alt) if found is None else found
@@ -132,8 +133,8 @@ class Explorer(anywidget.AnyWidget):
 
 
 def _keep_within(kind: type[Explorer], name: str, within: Within) -> None:
-    """Tie the dial ``name`` of the class ``kind`` to the limit ``within``. The class then rejects larger values, and
-    lowers the dial whenever the limit drops below its current value."""
+    """Tie the dial ``name`` of the class ``kind`` to the limit ``within``. The class then rejects values above the
+    limit, and lowers the dial whenever the limit drops below the dial's current value."""
 
     def most(figure: Explorer) -> int:
         return within.most(getattr(figure, within.dial))

@@ -30,7 +30,7 @@ MOST_BASE = max(base for _, _, base, _ in MODELS)
 
 class Advice(Explorer):
     """The methods of :func:`ropebook.extrapolation.choices`, for a model that was trained on L tokens and should read
-    L′. The figure shows how far each of them reaches.
+    L′ tokens. The figure shows how far each method reaches.
 
     Invalid values raise ``TraitError``.
 

@@ -1,5 +1,5 @@
-"""Explorer for the *Measured* chapter. It runs the small model in the browser, and shows how many bits the model needs
-for each byte of a text, both within L and beyond."""
+"""Explorer for the *Measured* chapter. It runs the small model in the browser, and shows how many bits each byte of a
+text costs the model, both within L and beyond."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ TEXTS = {
     "again": ("one function, again and again", AREA * 10),
     "prose": ("English, which it hardly saw", PROSE * 3),
 }
-"""The texts that can be read, each with its name on the page."""
+"""The texts that readers can choose, each with its name on the page."""
 TITLES = {name: title for name, (title, _) in TEXTS.items()}
 READ = {name: text[: LONGEST_TEXT + 1] for name, (_, text) in TEXTS.items()}
 
 
 class Alive(Explorer):
     """The trained model, reading a text in the browser. The figure shows how many bits each byte costs, and which bytes
-    an attention head attends to.
+    a chosen head attends to.
 
     The opening state was computed with PyTorch. All other states are computed by the model in the browser. Its weights
     are loaded when a dial is first used; in a notebook they come from the kernel. Invalid values raise ``TraitError``.

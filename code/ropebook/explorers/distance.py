@@ -12,16 +12,16 @@ from ropebook.explorers.kit import dials
 MOST_LENGTH = 1_000_000
 MOST_DRAWS = 20
 MOST_SAMPLES = 4096
-"""The largest number of keys for which all scores are computed."""
+"""The largest number of keys for which every score is computed."""
 NEAR = 3072
-"""In a longer text, scores are computed for this many keys nearest to the query, and for a few keys in each column of
-the picture."""
+"""If a text has too many keys to compute every score, we compute scores for this many keys nearest to the query, and
+for a few keys in each column of the picture."""
 MOST_COLUMNS = 512
 CLOSE = (0, 2, 4)
-"""Positions within a column for which scores are computed. The wavelength of the fastest wave is 2π positions. These
-positions are close enough together to sample both of its halves."""
+"""Positions within a column at which scores are computed. They are close enough together to sample both halves of the
+fastest wave, whose wavelength is 2π positions."""
 SPOTS = (0.18, 0.37, 0.55, 0.76, 0.93)
-"""More places within a column for which scores are computed, as fractions of its width. They are unevenly spaced, so
+"""Further points within a column at which scores are computed, as fractions of its width. They are unevenly spaced, so
 that no wave can hide between them."""
 
 

@@ -100,8 +100,8 @@ _TITLES = {name: title for name, (title, _) in _CONFIGS.items()}
 
 
 class Explain(Explorer):
-    """What a config.json says about positions, as determined by :func:`ropebook.explain.explain`. The figure shows it
-    in words, and plots the wavelength of each pair.
+    """What a config.json says about positions, as determined by :func:`ropebook.explain.explain`. The figure describes
+    it in words, and plots the wavelength of each pair.
 
     Invalid values raise ``TraitError``.
 

@@ -62,12 +62,12 @@ SCHEMES = {
     name: ("no positions" if name == "none" else model.SCHEMES[name].title, look)
     for name, look in _LOOKS.items()
 }
-"""The position schemes that models were trained with, each with its name and look. The first scheme is RoPE, and all
+"""The position schemes that models were trained with, each with its name and style. The first scheme is RoPE, and all
 others are compared with it."""
 CHOSEN = ("1", 2.25, "")
 PLAIN = ("muted", 1.75, "")
 LAST = ("muted", 2, "5 4")
-"""The look of the last curve: a model that sees only the last L bytes. `CHOSEN` is the look of the chosen method, and
+"""The style of the last curve: a model that sees only the last L bytes. `CHOSEN` is the style of the chosen method, and
 `PLAIN` that of the model as trained."""
 DIGITS = 3
 """The number of digits in which `packed` writes each number."""
@@ -185,11 +185,11 @@ def compact(results: Mapping[str, Any]) -> dict[str, Any]:
     "far" in long texts, and "near" in texts of the trained length. These numbers are given for each seed, and are
     `packed`.
 
-    A cell's ``apart`` compares it with the model as trained: it has the mean difference and its interval, for each text
-    and band. In the cell of a scheme, ``apart`` has the difference from RoPE for each seed instead.
+    A cell's ``apart`` compares it with the model as trained: it contains the mean difference and its interval, for each
+    text and band. In the cell of a scheme, ``apart`` contains the difference from RoPE for each seed instead.
 
-    ``last`` has means over seeds for the model that sees only its last L bytes. For each text it has the bits, which
-    are `packed`. In ``apart`` it has the difference between these bits and those of the model as trained.
+    ``last`` contains means over seeds for the model that sees only its last L bytes. For each text it has the bits,
+    which are `packed`. Its ``apart`` has the difference between these bits and those of the model as trained.
 
     ``ValueError`` is raised if the models have not been tested on the held-out part, or if a text or cell is missing.
     """

@@ -1,4 +1,4 @@
-"""Explorer for the *Context extension* chapter. It compares two versions of YaRN's ramp: the one in the paper, and the
+"""Explorer for the *Context extension* chapter. It compares two versions of YaRN's ramp: the one in the paper and the
 one in the authors' code."""
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from ropebook.relatives import BUCKETS, FARTHEST, XPos
 
 __all__ = ["BUCKETS", "FARTHEST", "Rivals"]
 SPAN = 256
-"""The figure shows keys up to this many tokens before and after the query."""
+"""The number of tokens before and after the query for which the figure shows keys."""
 MOST_HEADS = 16
 ZETA = {"scale": XPos.SCALE, "gamma": XPos.GAMMA}
 """The constants of xPos."""

@@ -11,7 +11,7 @@ from ropebook.explorers.ladder import LEAST_BASE
 
 MOST_LENGTH = 4096
 MOST_KEYS = 256
-"""The largest number of keys for which the error is computed. In a longer text, that many evenly spaced keys are
+"""The largest number of keys for which the error is computed. If the text is longer, that many evenly spaced keys are
 used."""
 TOP_ERROR = 1.7
 """The upper end of the error axis. It is slightly above √2, the error of scores that have become random."""

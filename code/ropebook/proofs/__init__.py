@@ -1,5 +1,4 @@
-"""The checks of the book's equations, one module per chapter, and the registry from which the ledger of equations is
-built.
+"""Checks of the book's equations, one module per chapter, and the registry from which the ledger of equations is built.
 
 There are three kinds of check. For an *identity*, the check builds both sides, and sympy decides whether they are
 equal. For a *definition*, the check names the function that implements it, and compares that function with the formula
@@ -39,8 +38,7 @@ from ropebook.show import Forms
 
 Pairs = list[tuple[sympy.Basic, sympy.Basic]]
 OUTCOMES = "application/vnd.ropebook.outcomes+json"
-"""The MIME type of the output that `verify` displays for the site, which is a list with the `outcome` of each
-equation."""
+"""The MIME type of the output that `verify` displays on the site: a list with the `outcome` of each equation."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Proof:
 
     @property
     def says(self) -> str:
-        """A plain-text description of the check, which is the first paragraph of the function's docstring."""
+        """The first paragraph of the function's docstring, which describes the check in plain text."""
         return " ".join((self.function.__doc__ or "").split("\n\n")[0].split())
 
 
@@ -102,8 +100,8 @@ def definition(
 ) -> Callable[[Callable], Callable]:
     """Register the check of a definition: function(wrong=False) -> list[Claim].
 
-    ``implements`` is the full name of the function or class that implements the definition. Raises ``ValueError`` if it
-    does not exist, the label is malformed or already taken, or ``twin`` is empty.
+    ``implements`` is the full name of the function or class that implements the definition. Raises ``ValueError`` if
+    there is no such function or class, if the label is malformed or already taken, or if ``twin`` is empty.
     """
     module, _, name = implements.rpartition(".")
     try:
@@ -226,8 +224,8 @@ def verify(*labels: str) -> None:
     """Check each equation and its wrong twin, and show how they were checked. On a page, this appears behind the
     equation's seal.
 
-    Raises ``AssertionError``, naming the equation, if the equation does not hold or its twin is accepted. Raises
-    ``KeyError`` if no check has one of the labels.
+    Raises ``AssertionError``, naming the equation, if an equation does not hold or its twin is accepted. Raises
+    ``KeyError`` if a label has no check.
     """
     outcomes = [outcome(find(label)) for label in labels]
     text = "\n".join(
@@ -278,7 +276,7 @@ def _evidence(proof: Proof, wrong: bool = False) -> list[_Evidence]:
 
 
 def _counted(words: Iterable[str]) -> list[str]:
-    """List each sentence once, with the number of times it occurs."""
+    """List each distinct sentence once, with the number of times it occurs."""
     counts = Counter(words)
     return [f"{one}, {n} times" if n > 1 else one for one, n in counts.items()]
 
@@ -297,14 +295,14 @@ def _vanishes(left: sympy.Basic, right: sympy.Basic) -> bool:
 
 
 def _is_zero(expression: sympy.Expr) -> bool:
-    # In most true equalities everything cancels once functions of sums are expanded, and most false ones are refuted by
-    # numbers. Either method takes a fiftieth of the time that simplifying takes.
+    # Most true equalities cancel as soon as functions of sums are expanded, and numbers refute most false ones. Either
+    # way takes a fiftieth of the time that simplifying takes.
     if sympy.expand(expression, trig=True) == 0:
         return True
     return not _counterexample(expression) and sympy.simplify(expression) == 0
 
 
-# Expressions that take long to evaluate, or that have no value even if all their free symbols have one.
+# Expressions that take a long time to evaluate, or that have no value even once all their free symbols do.
 _NOT_FOR_NUMBERS = (
     AppliedUndef,
     sympy.Indexed,

@@ -318,8 +318,8 @@ def kv_cache(wrong: bool = False) -> list[Claim]:
 def score_variance(wrong: bool = False) -> list[Claim]:
     """Var(q·k) = d and Var(q·k/√d) = 1 for independent standard normal entries.
 
-    The variance of N products has a relative standard deviation of √((2 + 6/d)/N). Here that is about a hundredth, so
-    six hundredths are more than five standard deviations.
+    The sample variance of N products has a relative standard deviation of √((2 + 6/d)/N). Here that is about 0.01, so
+    an error of 0.06 would be more than five standard deviations.
     """
     measured = {
         d: attention.score_variance(d, 20_000, torch.Generator().manual_seed(d))

@@ -210,7 +210,7 @@ def similar(wrong: bool = False) -> Pairs:
     by 2σ² cos Δθ_i (Men et al., theorem 1)."""
     entries = sympy.symbols("q_1 q_2 k_1 k_2", real=True)
     q, k = entries[:2], entries[2:]
-    # ε is independent of q, so the share that comes from ε has mean 0 and we can leave it out.
+    # ε is independent of q, so the contribution of ε has mean 0 and we can leave it out.
     alike = _expected(_pair_score(q, q), q, mu, sigma)
     other = _expected(_pair_score(q, k), entries, mu, sigma)
     return [
