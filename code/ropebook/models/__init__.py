@@ -1,10 +1,9 @@
 """The field guide: how published checkpoints encode position, and where each value
 comes from.
 
-A checkpoint is a published set of weights, such as Llama-3.1-8B. A family of
-models has many checkpoints, and they differ. The values are in
-``checkpoints.json``. Each value comes with the key of its source, or is "?" if we
-found no source. No value was written from memory.
+A checkpoint is a published set of weights, such as Llama-3.1-8B. A family of models has many checkpoints, and they
+differ. The values are in ``checkpoints.json``. Each value names the key of its source, or is "?" if we found no source.
+No value was written from memory.
 
 - `file` reads the values and rejects anything that cannot be right.
 - `sights` summarises what the checkpoints have in common.

@@ -1,5 +1,5 @@
-"""Read the file of checkpoints as objects, and check that every row has only allowed
-values."""
+"""Read the file of checkpoints as objects, and check that every row contains only
+allowed values."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Value(NamedTuple):
 
 class Difference(NamedTuple):
     """A value that another source gives for a column, and an explanation of how the two
-    fit together."""
+    values fit together."""
 
     column: str
     value: object

@@ -58,10 +58,10 @@ def columns() -> list[Column]:
 
 
 def explained(row: Checkpoint) -> str:
-    """Return a link that opens a row in the explainer, with its numbers written as
-    a configuration. The link is "" if the numbers do not make a configuration.
-    This is the case if nothing rotates, and for LongRoPE, whose factors the guide
-    does not list.
+    """Return a link that opens a row in the explainer, with its numbers written as a
+    configuration. The link is "" if the numbers do not make up a configuration. This is
+    the case if nothing rotates, and for LongRoPE, whose factors the guide does not
+    list.
 
     >>> explained(checkpoints()[0])[:40]
     'explain.html#explain.config=%7B%22head_d'

@@ -14,8 +14,7 @@ from ropebook.models.file import COLUMNS, UNKNOWN, Checkpoint, checkpoints
 
 
 def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
-    """Return those rows of ``rows`` that count. By default, ``rows`` are the
-    guide's rows.
+    """Return those of ``rows`` that count. By default, ``rows`` are the guide's rows.
 
     >>> all(row.counts for row in counted())
     True
@@ -26,7 +25,7 @@ def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
 def known(
     *columns: str, rows: Iterable[Checkpoint] | None = None
 ) -> list[Checkpoint]:
-    """Return the rows that count and in which all of these columns have a source.
+    """Return the rows that count and in which each of these columns has a source.
 
     Raises:
         ValueError: a column is not in `COLUMNS`.

@@ -29,13 +29,12 @@ from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.shapes import Complex, Float, Int
 
 EARLY = 4
-"""The number of tokens at the start of each text that don't count as ordinary keys.
-The first token is treated separately."""
+"""The number of tokens at the start of each text that are not treated as ordinary keys. The first token is treated
+separately."""
 
 
 class DistanceBias(NamedTuple):
-    """Complex amplitudes z, in complex128. At distance Δ, a pair adds Re(z e^(iθΔ))
-    to the mean score; see `at`."""
+    """Complex amplitudes z, in complex128. At distance Δ, each pair adds Re(z e^(iθΔ)) to the mean score; see `at`."""
 
     # ``others``: amplitudes for the keys of ordinary tokens. ``first``: amplitudes
     # for the key of the first token.
@@ -94,10 +93,9 @@ def drop(
     start: int,
     stop: int,
 ) -> Float[Tensor, "*heads pairs"]:
-    """Compute how far the mean score falls if a single pair is slowed down by
-    ``factor``: float64, one number for each pair. The scores are averaged over the
-    distances from ``start`` up to but not including ``stop``. A number is negative
-    if the score rises.
+    """Compute how far the mean score falls if a single pair is slowed down by ``factor``: float64, one number for each
+    pair. The scores are averaged over the distances from ``start`` up to but not including ``stop``. If the score
+    rises, the number is negative.
 
     >>> z, theta = torch.tensor([-2.0 + 0j]).to(torch.complex128), torch.tensor([torch.pi])
     >>> drop(z, theta, factor=2.0, start=1, stop=2).round()  # at distance 1 the mean score is 2, and slowed down 0

@@ -53,8 +53,8 @@ def load(path: str | os.PathLike[str], layout: str = "half") -> Loaded:
 
     ``layout`` is the layout that the loaded model uses. Both layouts give the same
     logits. No parameter requires a gradient. Errors from `read`, `configuration`,
-    `weights` and `tokenizer` are passed on, so they say what is wrong with a
-    damaged or unrelated file.
+    `weights` and `tokenizer` are passed on, and they say what is wrong with a damaged
+    or unrelated file.
     """
     file = read(path)
     config = configuration(file)

@@ -1,6 +1,5 @@
-"""Measure where the queries in a long text look, and how high their scores are.
-Only a sample of the queries is used, because the table of all scores would not fit
-in memory."""
+"""Measure where the queries in a long text look, and how high their scores are. Only a sample of the queries is used,
+because a table of all scores would not fit in memory."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ class LookBack(NamedTuple):
     # share of the weight on the other tokens, by distance.
     first: Float[Tensor, "layers heads"]
     weights: Float[Tensor, "layers heads bins"]
-    # Mean score before the softmax of the tokens in each bin, leaving out the first
-    # token. It is NaN for an empty bin.
+    # Mean score of the tokens in each bin, before the softmax and without the first token. It is NaN for an empty bin.
     scores: Float[Tensor, "layers heads bins"]
     edges: list[int]
 

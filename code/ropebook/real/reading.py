@@ -92,8 +92,7 @@ def losses_of_states(
 def by_stretch(
     values: Float[Tensor, " seq"], stretch: int
 ) -> Float[Tensor, " stretches"]:
-    """Average values over blocks of ``stretch`` positions, float64. Any positions
-    left over at the end are dropped.
+    """Average values over blocks of ``stretch`` positions, float64. Values left over at the end are dropped.
 
     >>> by_stretch(torch.tensor([1.0, 3.0, 5.0, 7.0, 100.0]), 2)
     tensor([2., 6.], dtype=torch.float64)

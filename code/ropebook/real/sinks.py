@@ -1,5 +1,5 @@
-"""Build a model that treats the first token differently from all others, by seeing it
-at another distance or with other frequencies.
+"""Build a model that treats the first token differently from all others, by letting queries see it at another distance
+or with other frequencies.
 
 Many heads attend mostly to the first token (an attention sink: Xiao et al. 2023, arXiv
 2309.17453). Does a model break beyond its length because it loses that token, or
@@ -34,12 +34,10 @@ def with_sink_apart(
     """Return a new model with the same weights, in which each query scores the first
     token's key separately.
 
-    ``nearest``: the largest distance at which a query sees the first token. Queries
-    that are farther away see it at this distance. By default, each query sees it at the
-    true distance. ``sink`` and ``others``: the rotations for scores with the first
-    token and with all other tokens (by default, the model's own rotation). The model
-    reads only whole texts; it raises ``ValueError`` if positions, a mask or a cache is
-    given.
+    ``nearest``: the largest distance at which a query sees the first token. Queries that are farther away see it at
+    this distance instead. By default, every query sees it at the true distance. ``sink`` and ``others``: the rotations
+    for scores with the first token and with all other tokens (by default, the model's own rotation). The model reads
+    only whole texts; it raises ``ValueError`` if positions, a mask or a cache is given.
 
     >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
     >>> tokens = torch.tensor([[1, 2, 3, 4]])
@@ -60,12 +58,11 @@ def with_sink_apart(
 
 
 class _SinkApart(nn.Module):
-    """The attention of one layer, which computes the first token's scores separately
-    and passes them through the fused function.
+    """The attention of one layer. It computes the first token's scores separately, and passes them through the fused
+    function.
 
-    Each query gets one more entry, which is its score with the first key. In that
-    entry, the first key has a 1 and all other keys have a 0. All other entries of the
-    first key are set to 0. This makes the fused function compute the right scores
+    Each query gets one more entry: its score with the first key. In that entry, the first key has a 1 and all other
+    keys have a 0. All other entries of the first key are set to 0. The fused function then computes the right scores
     without forming the whole table.
     """
 

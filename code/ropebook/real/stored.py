@@ -47,12 +47,11 @@ def _stretches(text: str, change: str) -> list[float]:
 
 
 def checked_rows() -> dict[tuple[str, str], dict]:
-    """The rows stored so far of those that the rule asks for (`ropebook.real.rule.ROWS`),
-    by text and change.
+    """Return those rows of the rule (`ropebook.real.rule.ROWS`) that have been stored so far, by text and change.
 
     Raises:
-        ValueError: a row was made by another rule, from another version of its text or
-            of the model, or isn't what its name says.
+        ValueError: a row was made under another rule, or from another version of its
+            text or of the model; or its contents do not match its name.
     """
     found = {}
     for text, change in rule.ROWS:
@@ -79,8 +78,8 @@ def checked_rows() -> dict[tuple[str, str], dict]:
 
 
 def numbers() -> dict[str, dict[str, list[float]]] | None:
-    """The losses that the rule judges, by text and change. None until all of its rows
-    are stored, because the claims are judged only once.
+    """Return the losses that the rule judges, by text and change. The result is None until all rows of the rule are
+    stored, because the claims are judged only once.
 
     Raises ``ValueError`` as `checked_rows` does.
     """
@@ -96,15 +95,14 @@ def numbers() -> dict[str, dict[str, list[float]]] | None:
 
 
 def verdicts() -> dict[str, tuple[rule.Found, ...]] | None:
-    """What the rule says about each of its claims, by the claim's id; None as long as
-    `numbers` is."""
+    """Return the rule's verdict on each claim, by the claim's id. Returns None as long as `numbers` does."""
     losses = numbers()
     return losses and rule.judge(rule.CLAIMS, losses)
 
 
 class Decided(NamedTuple):
-    """How many of the rows that the rule asks for were measured, and the columns of a
-    table with the outcomes. There are no columns until all rows are there."""
+    """The number of rows measured so far, the number of rows that the rule requires, and the columns of a table of
+    outcomes. There are no columns until all rows are stored."""
 
     measured: int
     rows: int
@@ -112,8 +110,8 @@ class Decided(NamedTuple):
 
 
 def decided(names: Mapping[str, str]) -> Decided:
-    """What the texts that decide have shown, as ``benchmarks/real.py decide`` stored it.
-    ``names`` says how the table calls each change."""
+    """Return the outcome on the texts that decide, as ``benchmarks/real.py decide`` stored it. ``names`` maps each
+    change to its name in the table."""
     found = results.load("decided")
     columns: dict[str, list[str]] = {}
     for one in (each for of_claim in found["claims"].values() for each in of_claim):
@@ -133,8 +131,8 @@ def decided(names: Mapping[str, str]) -> Decided:
 
 
 def difference(a: str, b: str, band: tuple[int, int]) -> list[float]:
-    """The difference between the losses with two changes in a band of positions, in
-    nats, for each of the texts that decide.
+    """Return the difference between the losses with two changes in a band of positions, in nats, for each of the texts
+    that decide.
 
     >>> len(difference("held-22-26", "as-is", rule.BEYOND))
     8
@@ -146,8 +144,7 @@ def difference(a: str, b: str, band: tuple[int, int]) -> list[float]:
 
 
 def over_texts(change: str) -> Float[Tensor, " thousands"]:
-    """Return the mean loss, in nats, of each block of 1,024 tokens over the texts that
-    decide, float64.
+    """Return the mean loss over the texts that decide, in nats, for each block of 1,024 tokens, float64.
 
     >>> over_texts("held-22-26").shape
     torch.Size([12])
@@ -171,8 +168,8 @@ def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
 
 
 class Concentrated(NamedTuple):
-    """The number of heads, the number of heads in which one pair's share exceeds a
-    threshold, and the number of those heads in which that pair belongs to a band."""
+    """Counts of heads: all heads, the heads in which one pair's share exceeds a threshold, and those among them in
+    which that pair belongs to a band."""
 
     heads: int
     found: int
@@ -182,8 +179,8 @@ class Concentrated(NamedTuple):
 def concentrated(
     share: Float[Tensor, "layers heads pairs"], above: float, band: tuple[int, ...]
 ) -> Concentrated:
-    """Count the heads in which the largest share is above ``above``, and count how
-    often the pair with that share belongs to ``band``.
+    """Count the heads in which the largest share is above ``above``, and those among them in which the pair with that
+    share belongs to ``band``.
 
     >>> concentrated(torch.tensor([[[0.9, 0.1], [0.45, 0.55], [0.5, 0.5]]]), 0.5, (0,))
     Concentrated(heads=3, found=2, in_band=1)

@@ -5,12 +5,10 @@ The literature is free of copyright. It comes from the source distribution of a
 compressor, which uses it for tests; `make real` downloads it together with the
 model.
 
-Anyone may look at these texts while forming a hypothesis, so they must not be used
-to decide it; `rule` names other texts for that. All of the texts are public. The
-model has very likely seen some of them, or earlier versions of them, because its
-training data included source code and web pages (Allal et al. 2025, arXiv
-2502.02737). We therefore only compare losses on the same text, and never take a
-loss as a measure of what the model can do.
+Anyone may look at these texts while forming a hypothesis, so they must not be used to decide it; `rule` names other
+texts for that. All of the texts are public. The model has very likely seen some of them, or earlier versions of them,
+because its training data included source code and web pages (Allal et al. 2025, arXiv 2502.02737). We therefore compare
+losses only on the same text, and never take a loss as a measure of what the model can do.
 """
 
 from __future__ import annotations
@@ -100,9 +98,8 @@ def docstrings(name: str) -> Callable[[], str]:
 
 
 def literature(file: str) -> Callable[[], str]:
-    """Make a function that reads a text from `ARCHIVE`. The function raises
-    ``FileNotFoundError`` if the archive has not been downloaded, and ``ValueError``
-    if it is the wrong archive.
+    """Make a function that reads a text from `ARCHIVE`. The function raises ``FileNotFoundError`` if the archive has
+    not been downloaded, and ``ValueError`` if its SHA-256 is wrong.
     """
 
     def read() -> str:
@@ -134,8 +131,7 @@ def _folder(name: str) -> Path:
 
 
 def topics() -> str:
-    """Return Python's reference manual as its help() shows it, with the topics
-    sorted by name."""
+    """Return the topics of Python's reference manual as help() shows them, sorted by name."""
     from pydoc_data.topics import topics as found
 
     return "\n\n".join(found[name] for name in sorted(found))
@@ -205,7 +201,7 @@ FRESH = (
         literature("lcet10.txt"),
     ),
 )
-"""Texts that were closed until the rule had judged its claims, to attack the outcome."""
+"""Texts that stayed closed until the rule had judged its claims. They are used to attack the outcome."""
 
 
 def exploration(name: str) -> Text:

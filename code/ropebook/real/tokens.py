@@ -41,7 +41,7 @@ _WORD = re.compile(r" ?L+| ?N+| ?o+|[ w]+(?![LNo])|[ w]+")
 
 
 class Tokenizer:
-    """Converts text to tokens and back.
+    """Converts strings to tokens and back.
 
     ``tokens``: the vocabulary, with bytes written as in `byte_letters`. ``merges``:
     pairs, in the order in which they are merged. ``cut``: one of `CUTS`. ``special``:
@@ -141,8 +141,7 @@ class Tokenizer:
 
 
 def words(text: str, cut: str = "gpt-2") -> list[str]:
-    """Split text into words, each of which is then encoded separately. Joining the words
-    gives the original text.
+    """Split text into words, each of which is then encoded separately. Joining the words gives back the original text.
 
     A word includes the space before it. With "smollm", digits are split off before
     everything else, and each digit is a word of its own.
@@ -192,8 +191,8 @@ def tokenizer(metadata: Mapping[str, object]) -> Tokenizer:
     """Build the tokenizer that a GGUF file's metadata describes.
 
     Raises:
-        ValueError: the kind of tokenizer or its way of splitting is not supported, or a
-            list is missing.
+        ValueError: the kind of tokenizer or its way of splitting is not supported, or the
+            metadata lacks one of the lists.
     """
     key = "tokenizer.ggml.{}".format
     checks.choice(key("model"), metadata.get(key("model")), [KIND])
