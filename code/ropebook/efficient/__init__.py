@@ -1,4 +1,4 @@
-"""Fast rotation: several ways to compute the same product, and the module that models use.
+"""Fast rotation: several ways to compute the same product, and a module for use in models.
 
 - `forms`: every way to compute it, from the paper's matrix to a single loop over the data.
 - `rotary`: `RotaryEmbedding` and `apply_rotary`, for use in models.

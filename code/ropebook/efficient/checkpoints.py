@@ -41,13 +41,13 @@ def meta_to_transformers(
 ) -> dict[str, Tensor]:
     """Convert Meta's Llama weights to a state dict for transformers' ``LlamaForCausalLM``.
 
-    ``state_dict``: all shards merged. ``params``: Meta's params.json; we read its "dim", "n_heads" and "n_kv_heads"
-    (default n_heads). Meta's pairs are neighbouring rows ("interleaved"), while those of transformers are half-split
-    ("half"). So the rows of the query and key projections are reordered head by head. Nothing else changes, and the
-    logits stay the same. Unchanged tensors are not copied. The model's config also needs Meta's rope_theta and
-    norm_eps, and if Meta's params say "use_scaled_rope", the scaling parameters of Llama 3.1.
+    ``state_dict``: the weights, with all shards merged. ``params``: Meta's params.json; we read its "dim", "n_heads"
+    and "n_kv_heads" (default n_heads). Meta's pairs are neighbouring rows ("interleaved"), while those of transformers
+    are half-split ("half"). So the rows of the query and key projections are reordered head by head. Nothing else
+    changes, and the logits stay the same. Unchanged tensors are not copied. The model's config also needs Meta's
+    rope_theta and norm_eps, and if Meta's params say "use_scaled_rope", the scaling parameters of Llama 3.1.
 
-    ``ValueError`` for a name that Meta's Llama does not have, and for head counts that do not match the weights.
+    Raises ``ValueError`` for a name that Meta's Llama does not have, and for head counts that do not match the weights.
 
     >>> import torch
     >>> rows = torch.arange(8.0)[:, None].expand(8, 8)
@@ -82,7 +82,7 @@ def transformers_to_meta(
     """Undo `meta_to_transformers`: return Meta's names, and query and key projections whose pairs are neighbouring
     rows.
 
-    ``params``: as in `meta_to_transformers`. "rope.freqs" is left out, because Meta's code recomputes it.
+    ``params``: as in `meta_to_transformers`. "rope.freqs" is left out, because Meta's code recomputes it. Raises
     ``ValueError`` for a name that transformers' ``LlamaForCausalLM`` does not have, and for head counts that do not
     match the weights.
 

@@ -12,7 +12,7 @@ from ropebook.efficient.forms import FORMS
 class RotationCost:
     """The cost of rotating the heads of one token, as returned by :func:`rotation_cost`.
 
-    Operations are additions, multiplications and sign changes of real numbers. Bytes count everything that each step
+    Operations are additions, multiplications and sign changes of real numbers. Bytes include everything that each step
     reads and writes, as if nothing stayed in a cache from one step to the next.
     """
 

@@ -55,7 +55,8 @@ def fit(
     """Check a form's arguments (types, shapes, and whether they fit together), and return cos and sin as `over_heads`
     returns them.
 
-    ``partial``: cos and sin may cover fewer pairs than x has. ``TypeError`` or ``ValueError`` if something is wrong.
+    ``partial``: whether cos and sin may cover fewer pairs than x has. Raises ``TypeError`` or ``ValueError`` if
+    something is wrong.
     """
     checks.layout(layout)
     check_tables(cos, sin)
@@ -111,7 +112,7 @@ def over_heads(
     return cos, sin
 
 
-# For a single token, Tensor.to spends half as long on inspecting its arguments as on the conversion itself.
+# For a single token, Tensor.to spends half as much time on inspecting its arguments as on the conversion itself.
 _CASTS = {
     torch.float16: Tensor.half,
     torch.bfloat16: Tensor.bfloat16,
@@ -198,7 +199,7 @@ def rotate_half(x: Shaped[Tensor, "*shape dim"]) -> Shaped[Tensor, "*shape dim"]
 
 
 def _signed(x: Tensor) -> Tensor:
-    """Return x unchanged. ``TypeError`` if its dtype has no negative numbers: in uint8, −1 would become 255."""
+    """Return x unchanged. Raises ``TypeError`` if its dtype has no negative numbers: in uint8, −1 would become 255."""
     if not checks.tensor("x", x).dtype.is_signed:
         raise TypeError(
             f"x must be of a type with negative numbers, got dtype {x.dtype}"
@@ -277,7 +278,7 @@ def rotate_eager(
     result, in chunks of tokens that fit in the processor's cache. Inside your own ``torch.compile``, `rotate_by_pairs`
     is used instead.
 
-    Autograd rotates the gradient by −φ, so it need not keep x (`Turn`).
+    Autograd rotates the gradient by −φ, so it does not have to keep x (`Turn`).
     """
     if torch.compiler.is_compiling():
         return by_pairs(x, cos, sin, layout)
@@ -310,9 +311,9 @@ class Turn(torch.autograd.Function):
 
 
 def _plain(*tensors: Tensor) -> bool:
-    """Return whether x, cos and sin can be used without torch recording the rotation. They can if cos and sin need no
-    gradient, there are no tangents and no transforms of torch.func, and all tensors are ordinary ones that are not
-    being traced."""
+    """Return whether x, cos and sin can be rotated without torch recording the operations. This requires that cos and
+    sin need no gradient, that there are no tangents or transforms of torch.func, and that all tensors are ordinary ones
+    that are not being traced."""
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors[1:]):
         return False
     if forward_ad._current_level >= 0 or torch.jit.is_tracing():
@@ -422,7 +423,7 @@ def rotate_in_place(
     Autograd rotates the gradient by −φ, so x itself is not kept. If x is a leaf of the graph, or a view of one, it is
     refused (``ValueError``), because its old values would be lost. cos and sin that require a gradient are refused too.
     If an earlier operation kept x, or x is the argument of an activation checkpoint (which would rotate it twice),
-    torch's version counter notices that x was overwritten, and the backward pass raises an error.
+    torch's version counter detects that x was overwritten, and the backward pass raises an error.
 
     If several entries of x share a memory location, as in keys expanded to the number of query heads, x is refused
     (``ValueError``), because that location would be rotated several times. Rotate first, then expand.
@@ -496,8 +497,8 @@ def rotate_compiled(
     """Run `rotate_by_pairs` through ``torch.compile``, which turns it into one loop that reads x once and writes the
     result once.
 
-    The first call compiles, so it takes much longer than later calls. Later calls may pass tensors of other sizes.
-    Without a working compiler the function warns (``RuntimeWarning``) and rotates eagerly.
+    The first call compiles, so it takes much longer than later calls. Later calls may pass tensors of other sizes. If
+    there is no working compiler, the function warns (``RuntimeWarning``) and rotates eagerly.
     """
     if torch.compiler.is_compiling():
         return by_pairs(x, cos, sin, layout)
@@ -521,7 +522,7 @@ def rotate_compiled(
 
 compiled = unchecked(rotate_compiled)
 
-# Kinds of device on which compiling has failed.
+# The types of device on which compiling has failed.
 _WITHOUT_COMPILER: set[str] = set()
 
 
@@ -530,7 +531,7 @@ def _compiled_by_pairs() -> Form:
     return torch.compile(by_pairs, dynamic=True, fullgraph=True)
 
 
-# The forms by the names that `rotation_cost` uses. Each is called as form(x, cos, sin, layout).
+# The forms, under the names that `rotation_cost` uses. Each is called as form(x, cos, sin, layout).
 FORMS = types.MappingProxyType(
     {
         "dense": rotate_dense,

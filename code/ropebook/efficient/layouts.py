@@ -46,10 +46,10 @@ def convert_weight(
 ) -> Shaped[Tensor, "rows ..."]:
     """Convert a query or key projection to the other layout by reordering its outputs, given its weight or bias.
 
-    ``weight``: (n_heads·head_dim, inputs), as in torch.nn.Linear, or a bias (n_heads·head_dim,). ``n_heads`` counts
-    the heads of this projection; with grouped heads, keys have fewer than queries. ``to`` is the layout you want; the
-    weight must be in the other one. Scores stay the same only if queries *and* keys are converted. The projections of
-    values and outputs are never converted.
+    ``weight``: (n_heads·head_dim, inputs), as in torch.nn.Linear, or a bias (n_heads·head_dim,). ``n_heads`` is the
+    number of heads in this projection; with grouped heads, keys have fewer than queries. ``to`` is the layout you want;
+    the weight must be in the other one. Scores stay the same only if queries *and* keys are converted. The projections
+    of values and outputs are never converted.
 
     >>> convert_weight(torch.arange(8.0), n_heads=2, head_dim=4, to="half")
     tensor([0., 2., 1., 3., 4., 6., 5., 7.])

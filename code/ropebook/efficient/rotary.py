@@ -48,7 +48,7 @@ def apply_rotary(
     backend: str | None = None,
     in_place: bool = False,
 ) -> Vectors:
-    """Rotate x; the result has the same shape and type. Use this function in your own code.
+    """Rotate x, and return a result of the same shape and type. Use this function in your own code.
 
     ``x``: (B, H, T, d), or (…, T, d) where cos and sin are (T, rotary_dim/2). If rotary_dim < d, the first rotary_dim
     entries are rotated and the rest are left unchanged.
@@ -58,8 +58,8 @@ def apply_rotary(
     it.
 
     ``backend``: "eager", "compiled" (`rotate_compiled`), "triton" (the kernel in ``ropebook.triton_kernel``), or
-    ``None``, which means triton on CUDA where it can run, and otherwise eager. With ``in_place``, x is overwritten and
-    returned under the rules of `rotate_in_place`, and you can't choose a backend.
+    ``None``. ``None`` means triton on CUDA where it can run, and otherwise eager. With ``in_place``, x is overwritten
+    and returned under the rules of `rotate_in_place`, and you can't choose a backend.
     """
     layout = checks.layout_said(layout)
     fit(x, cos, sin, layout, partial=True)
@@ -95,8 +95,8 @@ def apply_rotary_qk(
 def _overwritten(
     tensors: tuple[Tensor, ...], cos: Tensor, sin: Tensor, layout: str
 ) -> tuple[Tensor, ...]:
-    """Rotate the first entries of each tensor with `rotate_in_place`, and return the tensors. ``ValueError`` if they
-    share memory."""
+    """Rotate the first entries of each tensor with `rotate_in_place`, and return the tensors. Raises ``ValueError`` if
+    the tensors share memory."""
     if len(tensors) == 2:
         memory.check_apart(*tensors)
     for x in tensors:
@@ -112,8 +112,8 @@ def _rotated(
     backend: str | None,
     rows: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
-    """Do the work of `apply_rotary` for one or two tensors, checking only ``backend``. ``rows``: the result of
-    `whole_rows` with which to rotate half-split entries, or None."""
+    """Do the work of `apply_rotary` for one or two tensors, checking only ``backend``. ``rows`` is the result of
+    `whole_rows`, used to rotate half-split entries, or None."""
     if rows is not None and _better_as_one(tensors):
         q, k = tensors
         turned = rotate_few(torch.cat(tensors, 1), *rows)
@@ -135,8 +135,8 @@ def _rotated(
 
 
 def _better_as_one(tensors: tuple[Tensor, ...]) -> bool:
-    """Return whether q and k are so small (one token, say) that launching an operation takes longer than carrying it
-    out."""
+    """Return whether q and k are so small (a single token, say) that launching an operation takes longer than carrying
+    it out."""
     if len(tensors) < 2 or torch.compiler.is_compiling():
         return False
     q, k = tensors
@@ -156,7 +156,8 @@ def _first_entries(
 
 
 def choose_backend(backend: str | None, tensors: tuple[Tensor, ...]) -> str:
-    """Return the backend for `apply_rotary`: the named one, or for None the one that suits these tensors.
+    """Return the backend for `apply_rotary`: the named one, or if ``backend`` is None, the one that suits these
+    tensors.
 
     >>> choose_backend(None, (torch.zeros(1, 1, 1, 2),))
     'eager'
@@ -186,8 +187,8 @@ class RotaryEmbedding(nn.Module):
     ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head are rotated, with θ_i =
     base^(−2i/rotary_dim), as in GPT-NeoX. ``layout`` and ``backend``: as in `apply_rotary`. ``table_length``: the
     initial number of rows in the table of cosines and sines (default 4096). The table starts at position 0 and doubles
-    when a sequence grows past its end. Rows much further away are computed but not kept; they are needed, for example,
-    when the ``offset`` belongs to a cache that was filled elsewhere.
+    when a sequence grows past its end. Rows much further away are computed but not kept. Such rows are needed, for
+    example, when the ``offset`` belongs to a cache that was filled elsewhere.
 
     ``scaling``: a method of context extension, as a function (inv_freq, length) -> (inv_freq, attention_factor).
     inv_freq is (rotary_dim/2,), float64. length is the highest position + 1 if that follows from shapes and the offset.
@@ -195,7 +196,7 @@ class RotaryEmbedding(nn.Module):
     multiplied by attention_factor, so the rotated entries' part of a score is multiplied by its square; the other
     entries (from rotary_dim on) are unaffected. With scaling there is no table, because the frequencies may depend on
     the length. A method read from a config (:func:`ropebook.extrapolation.from_transformers`) requires the config's
-    base and rotary_dim, and an explicit layout, because configs do not give one; ``ValueError`` otherwise.
+    base and rotary_dim, and an explicit layout, because configs do not specify one. Otherwise ``ValueError`` is raised.
 
     ``torch.compile`` and ``torch.export`` work; ``torch.jit.script`` does not, because it does not support keyword-only
     arguments.
@@ -315,7 +316,7 @@ class RotaryEmbedding(nn.Module):
         self, q: Tensor, positions: Tensor | None, offset: int
     ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
         """Return cos and sin for q (B, H, T, dim), either computed or read from the table. The third item is the result
-        of `whole_rows` if q is a single token that is rotated with it, otherwise None."""
+        of `whole_rows` if q is a single token that is rotated with those rows, and None otherwise."""
         dtype = rope.wide(q.dtype)
         if positions is None and q.shape[2] == 1 and self.layout == "half":
             plain = q.is_cpu if self.backend is None else self.backend == "eager"
@@ -326,8 +327,8 @@ class RotaryEmbedding(nn.Module):
     def _last_place(
         self, q: Tensor, offset: int, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-        """Return cos and sin for one token, and keep them, because the layers of a model ask for the same token one
-        after another."""
+        """Return cos and sin for one token, and keep them, because a model's layers ask for the same token one after
+        another."""
         place = offset, dtype, q.device
         if (
             type(offset) is int
@@ -338,7 +339,7 @@ class RotaryEmbedding(nn.Module):
         cos, sin = self._places_kept(q, None, offset, dtype)
         if self.scaling is not None or self.rotary_dim != self.dim:
             return cos, sin, None
-        # If these rows were made in inference mode, a later training step would refuse them.
+        # If these rows were made in inference mode, a later training step would reject them.
         with torch.inference_mode(False):
             found = cos, sin, whole_rows(cos, sin)
         if ordinary(found[2][0]):
@@ -380,7 +381,7 @@ class RotaryEmbedding(nn.Module):
         """Return a context manager in which cos and sin of the same positions are computed only once for all layers of
         a model.
 
-        The position tensors must not change while it is active.
+        The position tensors must not change while the context manager is active.
 
         >>> rope, q = RotaryEmbedding(4, layout="half"), torch.ones(1, 2, 3, 4)
         >>> with rope.keeping_tables():
@@ -444,7 +445,7 @@ class RotaryEmbedding(nn.Module):
         if not fits:
             while rows < end:
                 rows *= 2
-            # If the table were made in inference mode, a later training step would refuse it.
+            # If the table were made in inference mode, a later training step would reject it.
             with torch.inference_mode(False):
                 table = self._tables(torch.arange(rows, device=device), dtype)
             if ordinary(table[0]):
@@ -484,7 +485,8 @@ class RotaryEmbedding(nn.Module):
 def _check_scaling(
     scaling: Scaling | None, embedding: RotaryEmbedding, layout: str | None
 ) -> None:
-    """Check that scaling is a function. If it was read from a config, check that the module matches the config."""
+    """Check that scaling is a function. If it was read from a config, also check that the module matches that
+    config."""
     if scaling is not None and not callable(scaling):
         raise TypeError(f"scaling must be a function or None, got {scaling!r}")
     if hasattr(scaling, "asked_of_rotary"):

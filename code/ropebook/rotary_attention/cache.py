@@ -39,8 +39,8 @@ class KVCache:
         """Append ``k`` and ``v``, (batch, n_kv_heads, new, head_dim) each, and return the keys and values of all tokens
         so far.
 
-        ``ValueError`` if their shape, dtype or device doesn't match the cache, or if there is no room for them. The
-        cache is then unchanged.
+        Raises ``ValueError`` if their shape, dtype or device doesn't match the cache, or if there is no room for them.
+        The cache is then unchanged.
         """
         self._check(k, v)
         if self.length == 0:
@@ -59,8 +59,8 @@ class KVCache:
         self.__dict__.pop("values", None)
 
     def crop(self, length: int) -> None:
-        """Keep only the first ``length`` tokens, for example after a wrong guess of the next tokens. The next token
-        will then go to position ``length``.
+        """Keep only the first ``length`` tokens, for example after a wrong guess about the next tokens. The next token
+        will then be at position ``length``.
 
         >>> cache = KVCache(max_len=6)
         >>> cache.append(torch.ones(1, 2, 5, 8), torch.ones(1, 2, 5, 8))[0].shape
@@ -72,7 +72,7 @@ class KVCache:
         self.length = checks.integer("length", length, 0, self.length)
 
     def reorder(self, rows: Tensor) -> None:
-        """Replace row i by row ``rows[i]``, as beam search requires. ``rows``: int64, (batch,); a row may occur
+        """Replace row i with row ``rows[i]``, as beam search requires. ``rows``: int64, (batch,); a row may occur
         twice."""
         if not isinstance(rows, Tensor) or rows.dtype != torch.int64:
             found = getattr(rows, "dtype", type(rows).__name__)

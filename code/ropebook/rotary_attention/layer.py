@@ -61,7 +61,7 @@ class RotaryAttention(MultiHeadAttention):
 
     @property
     def follows_length(self) -> bool:
-        """Whether the rotation changes as the text grows. If it does, rotated keys cannot be kept."""
+        """Whether the rotation changes as the text grows. If it does, rotated keys cannot be cached."""
         scaling = getattr(self.rotary, "scaling", None)
         return getattr(scaling, "follows_length", False)
 
@@ -91,7 +91,7 @@ class RotaryAttention(MultiHeadAttention):
         the new keys, so ``mask`` must broadcast to (batch, n_heads, seq, cached + seq), which is also the shape of the
         weights. "Causal" refers to the order of tokens in the row, even if their positions are in a different order.
 
-        ``ValueError`` for a ``cache`` if the frequencies follow the length: see :class:`KVCache`.
+        Raises ``ValueError`` for a ``cache`` if the frequencies depend on the length: see :class:`KVCache`.
 
         The output is computed by ``torch.nn.functional.scaled_dot_product_attention``, which never forms the weights.
         If you ask for the weights, the book's own function computes the output.
@@ -125,8 +125,8 @@ class RotaryAttention(MultiHeadAttention):
                     f"got a cache with {scaling!r}: fix the frequencies, or keep unrotated keys (ExtendedAttention)"
                 )
             if scaling is not None and positions is None:
-                # A custom scaling function may lack follows_length. If it gets a tensor of positions, it gets no length
-                # that it could follow.
+                # A custom scaling function may lack follows_length. With a tensor of positions, it receives no length
+                # to depend on.
                 positions = torch.arange(cached, cached + seq_len, device=x.device)
                 offset = 0
         q, k, v = self.project(x, positions, offset)
@@ -144,7 +144,8 @@ class RotaryAttention(MultiHeadAttention):
 def shift_change(layer: RotaryAttention, x: Tensor, shift: int) -> float:
     """Return how much the outputs change when every position moves by ``shift``, relative to the largest output.
 
-    The result is zero up to rounding if scores depend only on the distance between positions. ``x``: (batch, seq, dim).
+    The result is zero, up to rounding, if scores depend only on the distance between positions. ``x``: (batch, seq,
+    dim).
 
     >>> x = torch.randn(1, 8, 16, dtype=torch.float64)
     >>> layer = RotaryAttention(dim=16, n_heads=2, layout="half", dtype=torch.float64)

@@ -221,9 +221,9 @@ class LlamaModel(nn.Module):
 
         ``lengths``: the prompts' lengths, at least 1; the prompts must then be padded on the left
         (:func:`left_padded`). The prompt goes through the model in a single pass. After that, only the newest token
-        does, because the caches contain the keys and values of all earlier ones. If the frequencies follow the length,
-        no cache is valid, so the whole text goes through the model for each token, and all prompts must have the same
-        length.
+        does, because the caches contain the keys and values of all earlier ones. If the frequencies depend on the
+        length, no cache is valid, so the whole text goes through the model for each token, and all prompts must have
+        the same length.
         """
         self._check_tokens(tokens)
         new_tokens = checks.integer("new_tokens", new_tokens, minimum=1)
@@ -235,7 +235,7 @@ class LlamaModel(nn.Module):
                 f"lengths must be one for each of {batch} rows, got {len(segments)}"
             )
         empty = (segments[:, -1] == 0).nonzero()
-        if len(empty):  # such a row has nothing but padding to continue from
+        if len(empty):  # such a row contains only padding
             raise ValueError(
                 f"lengths[{empty[0].item()}] must be an integer >= 1 and <= {seq_len}, got 0"
             )
@@ -286,7 +286,7 @@ class LlamaModel(nn.Module):
         """Make a model from the ``state_dict()`` and the ``config`` of transformers' ``LlamaForCausalLM``. The weights
         are copied.
 
-        transformers' layout is "half". For ``layout="interleaved"`` the rows of the query and key projections are
+        The layout of transformers is "half". For ``layout="interleaved"`` the rows of the query and key projections are
         reordered head by head, so that the scores, and therefore the logits, stay the same. ``rotary``: further options
         of ``RotaryEmbedding``.
 

@@ -1,4 +1,4 @@
-"""Positions and masks for several sequences packed in one row, and for sequences that are padded on the left."""
+"""Positions and masks for several sequences packed into one row, and for sequences that are padded on the left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ropebook.attention import padding_mask
 
 
 def packed_positions(segment_ids: Tensor) -> Tensor:
-    """Return positions that start from 0 in each sequence of a row: (…, seq), int64.
+    """Return positions that restart from 0 in each sequence of a row: (…, seq), int64.
 
     ``segment_ids``: integers; a run of equal ids is one sequence.
 
@@ -68,8 +68,8 @@ def left_padded(
 
 
 def _runs(segment_ids: Tensor) -> Tensor:
-    """Number the runs of equal ids, and return the number of each entry's run. Equal ids in different runs belong to
-    different sequences."""
+    """Number the runs of equal ids, and return the number of the run to which each entry belongs. Equal ids in
+    different runs belong to different sequences."""
     if (
         not isinstance(segment_ids, Tensor)
         or segment_ids.is_floating_point()
