@@ -94,7 +94,7 @@ def attend_flex(
 
 
 def _places(scheme: Scheme, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Check the scheme, and that q, k and v can belong to the same text. Returns the positions 0 … T − 1."""
+    """Check the scheme, and that q, k and v fit together. Returns the positions 0 … T − 1."""
     if not isinstance(scheme, Scheme):
         raise TypeError(
             f"scheme must be a Scheme of ropebook.relatives, such as Rope(64), got {scheme!r}"

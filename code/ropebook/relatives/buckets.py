@@ -74,7 +74,7 @@ class T5Buckets(Bias):
         super().__init__()
         checks.integer("n_heads", n_heads, minimum=1)
         self.farthest, self.bidirectional = farthest, bidirectional
-        # check the arguments here, so that an unsuitable one raises an error now rather than later
+        # Check the arguments here, so that an unsuitable one raises an error now rather than later.
         t5_bucket(torch.zeros(1), buckets, farthest, bidirectional=bidirectional)
         self.weight = nn.Parameter(torch.zeros(n_heads, buckets))
 

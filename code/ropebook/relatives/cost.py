@@ -12,8 +12,8 @@ class Cost(NamedTuple):
 
     ``learned``: the number of learned values. ``flops``: operations per score of a head. ``per_token``: operations per
     token of a head. ``held``: how many numbers plain code keeps in memory. ``fused``: how many numbers a fused kernel
-    reads if it computes the bias of each score from the head and the two positions. It is None if the bias also depends
-    on the content.
+    reads if it computes the bias of each score from the head and the two positions. This is None if the bias also
+    depends on the content.
     """
 
     learned: int
@@ -50,7 +50,7 @@ def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
         "xpos": Cost(0, 0, 8 * d, 2 * T * d, 2 * T * d),
         "alibi": Cost(0, 2, 0, square, H),
         "t5": Cost(32 * H, 1, 0, square, 32 * H),
-        # There is one row of sums, which each head divides by its own number.
+        # There is one row of sums, and each head divides it by a number of its own.
         "sandwich": Cost(0, 1, 0, square, 2 * T - 1),
         "kerple": Cost(2 * H, 1, 0, square, 2 * H),
         "transformer_xl": Cost(

@@ -1,4 +1,4 @@
-"""CoPE counts positions with gates, so that a query can attend to the last sentence, for example, or to the third
+"""CoPE, which counts positions with gates. A query can then attend to the last sentence, for example, or to the third
 mention.
 
 Source: Golovneva et al. 2024, *Contextual Position Encoding*, section 4.
@@ -17,8 +17,8 @@ from ropebook.shapes import Float
 
 
 class CoPE(Scheme):
-    """CoPE's score is (q·k + q·e[p])/√d. The position p is the sum of the gates σ(q·k/√d) over the keys from n up to
-    the query.
+    """CoPE computes the score (q·k + q·e[p])/√d. The position p is the sum of the gates σ(q·k/√d) over the keys from n
+    up to the query.
 
     p can be fractional, so e[p] interpolates between the vectors of the two nearest integers. ``table`` (places, dim)
     is learned and shared by all heads. If p lies beyond the table, the last row is used. Keys after the query have a

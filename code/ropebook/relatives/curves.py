@@ -84,7 +84,7 @@ class Fire(Bias):
     L are learned.
 
     For texts of any length, the input of f lies between 0 and 1. The bias depends on the distance and on the query's
-    position. The scheme is meant for causal models; for keys after the query it uses the absolute value of Δ.
+    position. The scheme is meant for causal models. For keys after the query, it uses the absolute value of Δ.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
-"""Left and right: measure whether a scheme can tell on which side of the query a key lies, and what a causal mask
-adds."""
+"""Measure whether a scheme can tell left from right, that is, on which side of the query a key lies, and what a causal
+mask adds."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def reversal(
     *,
     causal: bool = False,
 ) -> float:
-    """Measure how much a layer's output changes, apart from the order of its rows, when the text is read backwards.
-    Returns the largest difference as a share of the largest output. 0 means that the layer cannot tell a text from its
-    mirror image.
+    """Measure how much a layer's output changes when the text is read backwards, apart from the order of its rows.
+    Returns the largest difference as a fraction of the largest output. 0 means that the layer cannot tell a text from
+    its mirror image.
     """
     forwards = attend(scheme, q, k, v, causal=causal)
     backwards = attend(scheme, *(x.flip(-2) for x in (q, k, v)), causal=causal)

@@ -35,7 +35,7 @@ def given(
 def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
     """Plot what each of six schemes adds to a score against the distance, with a line for each head."""
     apart = torch.arange(farthest + 1, dtype=torch.float64)
-    # If all heads of a scheme are alike, we draw only one.
+    # If all heads of a scheme are alike, we draw only one of them.
     panels = (
         ("ALiBi", ALiBi(heads), heads, MUTED),
         ("T5 buckets, as ALiBi", imitated(ALiBi(heads)), heads, MUTED),

@@ -1,4 +1,4 @@
-"""ALiBi subtracts an amount proportional to the distance from every score, with a different slope in each head.
+"""ALiBi, which subtracts an amount proportional to the distance from every score, with a different slope in each head.
 
 Source: Press et al. 2022, *Train Short, Test Long*, section 3. For numbers of heads that are not powers of two, we
 follow the paper's published code.

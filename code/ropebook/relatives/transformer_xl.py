@@ -1,4 +1,4 @@
-"""Transformer-XL's score has four terms. In two of them, a learned vector replaces the query.
+"""Transformer-XL, whose score has four terms. In two of them, a learned vector replaces the query.
 
 Source: Dai et al. 2019, *Transformer-XL*, section 3.3 and appendix B.
 """
@@ -92,8 +92,8 @@ class TransformerXL(Scheme):
 def shifted(
     x: Shaped[Tensor, "*batch seq both"],
 ) -> Shaped[Tensor, "*batch seq seq"]:
-    """Shift the rows of x (T, 2T − 1) so that column n of row m in the result (T, T) has distance m − n. The columns of
-    x belong to the distances T − 1 … −(T − 1).
+    """Shift the rows of x (T, 2T − 1) so that in the result (T, T), column n of row m has distance m − n. The columns
+    of x belong to the distances T − 1 … −(T − 1).
 
     We prepend a column of zeros, and then read the same numbers in rows that are one entry shorter. Each row then
     starts one entry later than the one before, so no lookups are needed.

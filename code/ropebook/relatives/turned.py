@@ -1,4 +1,5 @@
-"""Schemes that multiply. RoPE rotates queries and keys; xPos also makes their product smaller as the distance grows.
+"""Schemes that multiply instead of adding. RoPE rotates queries and keys; xPos also makes their product smaller as the
+distance grows.
 
 Source of xPos: Sun et al. 2023, *A Length-Extrapolatable Transformer*, section 3, and its published code.
 """

@@ -1,5 +1,5 @@
-"""How adding positions to words splits a score into four terms, and why the order of the entries makes no difference to
-trained weights."""
+"""Split a score into four terms when positions are added to words, and show why the order of the entries makes no
+difference to trained weights."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class FourTerms(NamedTuple):
 def four_terms(x: Tensor, y: Tensor, p: Tensor, q: Tensor) -> FourTerms:
     """Split the score (x + p)·(y + q) into its four terms x·y, x·q, p·y, p·q.
 
-    ``x`` is the query's word and ``p`` its position; ``y`` is the key's word and ``q`` its position. They are floating
-    point, with shapes (…, d) that broadcast and the same d. Each term has the broadcast shape without d. Half-precision
+    ``x`` is the query's word and ``p`` its position; ``y`` is the key's word and ``q`` its position. All are floating
+    point, with the same d and shapes (…, d) that broadcast. Each term has the broadcast shape without d. Half-precision
     types are multiplied in float32. If there are weights, project first: the terms of (W_q(x + p))·(W_k(y + q)) are
     ``four_terms(x @ W_q.T, y @ W_k.T, p @ W_q.T, q @ W_k.T)``.
 
@@ -130,8 +130,7 @@ def term_sizes(
     """Measure the size (root mean square) of each of the four terms over random words at positions m and n.
 
     Words have independent normal entries with standard deviation ``std``. We expect std²·√d for word·word and
-    std·√(d/2) for each cross term, at every m and n. For position·position the size is exactly |K(m − n)| for any
-    words.
+    std·√(d/2) for each cross term, at every m and n. The size of position·position is exactly |K(m − n)| for any words.
 
     >>> sizes = term_sizes(9, 4, dim=128, generator=torch.Generator().manual_seed(0))
     >>> [round(size, 1) for size in sizes]
@@ -159,7 +158,7 @@ def term_sizes(
 
 
 def pair_order(order: Positions) -> Tensor:
-    """Return the order of the dim entries when the dim/2 pairs (frequencies) are put in the given order.
+    """Return the order in which the dim entries end up when the dim/2 pairs (frequencies) are put in the given order.
 
     >>> pair_order([2, 0, 1])
     tensor([4, 5, 0, 1, 2, 3])

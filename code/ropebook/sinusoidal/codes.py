@@ -117,8 +117,8 @@ def describe_codes(codes: Tensor) -> CodeSummary:
 
 
 def collisions(codes: Tensor) -> Tensor:
-    """Find the positions that share their code with an earlier position: shape (count, 2), rows (earliest, later),
-    int64.
+    """Find the positions whose code is the same as that of an earlier position: shape (count, 2), rows (earliest,
+    later), int64.
 
     ``codes``: (length,) or (length, numbers per position). Codes are compared exactly, so round them to the dtype of
     interest first: ``collisions(encoding(range(4096), 64, dtype=torch.bfloat16))``.
@@ -147,8 +147,8 @@ def collisions(codes: Tensor) -> Tensor:
 def whole_positions(
     name: str, value: Positions, minimum: int, maximum: int, note: str = ""
 ) -> Tensor:
-    """Convert ``value`` to a tensor of whole positions from ``minimum`` to ``maximum``. Errors call it ``name`` and end
-    with ``note``.
+    """Convert ``value`` to a tensor of whole positions from ``minimum`` to ``maximum``. Error messages refer to it as
+    ``name`` and end with ``note``.
 
     >>> whole_positions("m", [0, 7], minimum=0, maximum=7)
     tensor([0, 7])

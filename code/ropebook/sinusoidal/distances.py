@@ -40,7 +40,7 @@ def relative_positions(
 def shift_matrix(offset: Positions, dim: int, base: float = 10000.0) -> Tensor:
     """Return the matrix M_k for which PE_{m+k} = M_k PE_m at every m: shape offset.shape + (dim, dim), float64.
 
-    For each pair it has a 2 × 2 block on its diagonal, a rotation by kθ_i:
+    For each pair, the matrix has a 2 × 2 block on its diagonal, a rotation by kθ_i:
 
         [ cos kθ_i   sin kθ_i]
         [−sin kθ_i   cos kθ_i]
@@ -79,7 +79,8 @@ def distance_kernel(
 
 
 def chord(distances: Positions, dim: int, base: float = 10000.0) -> Tensor:
-    """Return how far apart two encodings are, |PE_{m+Δ} − PE_m|: shape distances.shape, float64; the same for every m.
+    """Return the distance between two encodings, |PE_{m+Δ} − PE_m|, which is the same for every m: shape
+    distances.shape, float64.
 
     It is √(d − 2K(Δ)). We compute it as 2·√(Σ_i sin²(θ_iΔ/2)), which loses no digits where the encodings almost
     coincide.

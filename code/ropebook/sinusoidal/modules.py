@@ -14,8 +14,8 @@ from ropebook.sinusoidal.vectors import encoding
 class SinusoidalEncoding(nn.Module):
     """Adds the sinusoidal encoding to word vectors: x (…, seq, dim) → x + PE, of the same shape and dtype.
 
-    It has no parameters or buffers, so training changes nothing, sequences may have any length, and ``.half()`` has
-    nothing to round. (A buffer of frequencies would be rounded, and would then be wrong.) Half-precision inputs are
+    The module has no parameters or buffers, so training changes nothing, sequences may have any length, and ``.half()``
+    has nothing to round. (A buffer of frequencies would be rounded, and would then be wrong.) Half-precision inputs are
     added in float32 and rounded once.
 
     Vaswani et al. (2017) multiply the word vectors by √dim first and apply dropout afterwards; both are left to the
@@ -84,8 +84,8 @@ class LearnedPositions(nn.Module):
 
 
 def _positions_of(x: Tensor, positions: Positions | None, dim: int) -> Tensor:
-    """Return the positions of the word vectors x, on the device of x. Positions that were passed are checked against x;
-    the default is 0 … seq − 1."""
+    """Return the positions of the word vectors x, on the device of x. Positions passed by the caller are checked
+    against x; the default is 0 … seq − 1."""
     checks.floating("x", x)
     if x.ndim < 2 or x.shape[-1] != dim:
         raise ValueError(

@@ -23,8 +23,8 @@ FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 def unseen_angles(
     positions: Positions, length: int, dim: int, base: float = 10000.0
 ) -> Tensor:
-    """Return how far each pair's angle is from the nearest angle that the pair has in a text of ``length`` words: in
-    radians, from 0 to π.
+    """Return how far each pair's angle is from the nearest angle that occurs for this pair in a text of ``length``
+    words: in radians, from 0 to π.
 
     Within the text, pair i sweeps the arc from 0 to (length − 1)θ_i. The result is 0 on that arc, and 0 everywhere for
     a pair that completes a turn. Shape positions.shape + (dim/2,), float64; ``positions``: as in `angles`.
