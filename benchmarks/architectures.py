@@ -7,10 +7,10 @@ An architecture is any configuration class with ``rope_parameters``. Two groups 
 that replace the table of cosines and sines (another base, linear scaling, YaRN), and those that act inside attention
 (dynamic NTK, ReRoPE, log-n). The verdict on each group is "supported", or "refused" with the error message.
 
-"Supported" means that the results were compared with reference results for the same weights, and agreed. For another
-base, linear scaling, YaRN and dynamic NTK, the reference is the implementation in transformers. ReRoPE and log-n have
-no effect on texts as short as the ones used here, so their reference is the unchanged model. "not_tried" says why no
-small model could be built, or why the model does not run on tokens. The script writes results/architectures.json.
+"Supported" means that the results agree with reference results for the same weights. For another base, linear scaling,
+YaRN and dynamic NTK, the reference is the implementation in transformers. ReRoPE and log-n have no effect on texts as
+short as the ones used here, so their reference is the unchanged model. "not_tried" says why no small model could be
+built, or why the model does not accept tokens. The script writes results/architectures.json.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ ALWAYS = (
     "attn_layer_indices",
 )
 THEIRS = {
-    # This only changes the base, which every architecture allows.
+    # This changes only the base, which every architecture allows.
     "base": {"rope_theta": 777.0},
     "linear": {"rope_type": "linear", "factor": 4.0},
     "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": TRAINED},
@@ -120,7 +120,7 @@ IDLE = {"rerope": {"window": 4 * LENGTH}, "log_n": {"trained_length": 4 * LENGTH
 GROUPS = {"table": ("base", "linear", "yarn"), "attention": ("dynamic", *IDLE)}
 
 
-# Short reasons, by a phrase from the error message.
+# Short reasons, each found by a phrase in the error message.
 WHY = {
     "share one rotary_emb": "no table shared by all layers",
     "gives cosines and sines": "another kind of table",
@@ -162,7 +162,7 @@ def configurations() -> Iterator[type]:
 
 
 def model_class(config: type) -> type:
-    """Return the language model class of a configuration or, if there is none, the class of its plain model."""
+    """Return the class of the language model for a configuration or, if there is none, the class of its plain model."""
     for mapping in (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING, modeling_auto.MODEL_MAPPING):
         if config in mapping:
             found = mapping[config]
@@ -183,8 +183,8 @@ def model_class(config: type) -> type:
 
 
 def has(config: transformers.PreTrainedConfig, name: str) -> bool:
-    """Return whether an option should be set: it has a default, or it is one of `ALWAYS`. Reading a default can fail,
-    because it may differ from layer to layer."""
+    """Return whether an option should be set, because it has a default or is one of `ALWAYS`. Reading a default can
+    fail, because it may differ from layer to layer."""
     try:
         return name in ALWAYS or getattr(config, name, None) is not None
     except AttributeError:
@@ -318,7 +318,7 @@ def compared(model: torch.nn.Module, form: type, name: str, plain: torch.Tensor)
 
 def tried(config: type) -> dict[str, object]:
     """Return a row of the results. For each group of methods, it has the verdict "supported", "refused" with the
-    reason, or "wrong". If nothing could be tried, it only says why."""
+    reason, or "wrong". If nothing could be tried, the row says only why."""
     row: dict[str, object] = {"config": config.__name__}
     model, said = None, ""
     try:
@@ -355,8 +355,7 @@ def reads_tokens(form: type) -> bool:
 
 
 def refusals(model: torch.nn.Module | None) -> dict[str, object]:
-    """Return verdicts on a model that can't be run on tokens. There is a verdict only on groups that `install`
-    refuses."""
+    """Return verdicts on a model that can't be run on tokens. Only groups that `install` refuses get a verdict."""
     found = {}
     if model is not None:
         for group, names in GROUPS.items():

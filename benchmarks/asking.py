@@ -6,11 +6,11 @@
     python benchmarks/asking.py decide    everything that the second rule asks, in contexts of its own
     python benchmarks/asking.py gather    the numbers that pages show, into results/order.json and order_decided.json
 
-All but `decide` is an exploration with contexts that are made from the development part or from the generated language.
-Only `decide` uses the held-out part: files on which no model has been scored. It prints names and times only. The
-script needs the weights in results/trials, and runs on one thread. On an idle CPU, a cell of an exploration takes ten
-seconds to a minute, and a map some minutes; a GPU (--device cuda) takes seconds. Files in results/asking are written
-atomically, and existing ones are skipped.
+All subcommands except `decide` are explorations, with contexts made from the development part or from the generated
+language. Only `decide` uses the held-out part: files on which no model has been scored. It prints only names and times.
+The script needs the weights in results/trials, and runs on one thread. On an idle CPU, a cell of an exploration takes
+ten seconds to a minute, and a map takes some minutes; a GPU (--device cuda) takes seconds. Files in results/asking are
+written atomically, and existing ones are skipped.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ DEVICE = torch.device("cpu")
 """The device that reads the texts (--device)."""
 FACTOR = extensions.FACTORS[-1]
 LEFT_OUT = ("yarn_unscaled", "yarn_chosen_unscaled", "dynamic_ntk_2", "dynamic_ntk_4")
-"""Extensions that are left out, because they are variants of others with another factor on the scores or another
+"""Extensions that are left out, because they differ from others only in the factor on the scores or in another
 constant."""
 SLOW = ("self_extend", "rerope")
 FEW = 4
-"""Number of contexts of length 8 L for the `SLOW` methods, which compute two tables of scores."""
+"""The number of contexts of length 8 L for the `SLOW` methods, which compute two tables of scores."""
 MAPPED = {
     "order": Layout("order", 512, 256, 512, 8),
     "order within": asking.fewer(LAYOUTS["order within"], 4),
 }
-"""Layouts for the maps. Their distances are between L and 2 L, where halving a frequency produces no new angle.
-Retrieval is the share of answers that are one of the key's records, whether it is the right one or not."""
+"""Layouts for the maps. Their distances are between L and 2 L, where halving a frequency produces no new angle. An
+answer counts as retrieval if it is one of the key's records, whether or not it is the right one."""
 SLOWED = (2, 4, 8, 16)
 """The frequency of the pair that the map names is divided by each of these factors."""
 ATTACKS = {
@@ -88,8 +88,8 @@ def weights_of(name: str) -> Path:
 
 
 def models() -> list[str]:
-    """Return the names of all trained models that have weights and use the original frequencies of their scheme. They
-    are sorted by seed, with the extended models of each seed first."""
+    """Return the names of all trained models that have weights and use their scheme's original frequencies. They are
+    sorted by seed, with the extended models of each seed first."""
     names = []
     for path in sorted(weights_of("*").parent.glob("*.safetensors")):
         if run_of(path.stem).get("method", "none") == "none":
@@ -166,8 +166,8 @@ def answers(model: LanguageModel, asked: dict[str, asking.Asked]) -> dict[str, l
 
 
 def reader(model: LanguageModel, length: int):
-    """Return what answers questions after texts of this length: the model, or a function that takes the texts to the
-    device."""
+    """Return the object that answers questions after texts of this length: the model itself or, on another device, a
+    function that takes the texts there."""
     fixed = causal.at_length(model, length)
     if DEVICE.type == "cpu":
         return fixed
@@ -248,15 +248,15 @@ def map_(names: list[str], text: parts.Parts) -> None:
 
 
 def shares(model: LanguageModel, tokens: torch.Tensor) -> list[float]:
-    """Return each pair's share of the product of query and key lengths, averaged over all heads."""
+    """Return each pair's share of the product of query and key lengths, as a mean over all heads."""
     norms = heads.pair_norms(model, tokens)
     lengths = norms.q * norms.k
     return means.for_json((lengths / lengths.sum(-1, keepdim=True)).mean((0, 1)))
 
 
 def attack(names: list[str], text: parts.Parts) -> None:
-    """Test the pair that a model's own map names, its neighbours, and the pair whose share of the lengths is most
-    similar."""
+    """Test three kinds of pairs: the pair that a model's own map names, its neighbours, and the pair whose share of the
+    lengths is most similar."""
     for name in filter(rotating, names):
         path = folder() / f"map-{name}.json"
         identity = identity_of(name, text, ATTACKS)
@@ -295,7 +295,7 @@ def attack(names: list[str], text: parts.Parts) -> None:
 
 
 def decide(names: list[str], text: parts.Parts) -> None:
-    """Measure everything that the second rule asks, a file for each cell and seed, for all models that are trained."""
+    """Measure everything that the second rule asks for, with one file per cell and seed, for all trained models."""
     opened = results.load("measured")["opened"]["files"]
     files = rule_two.closed(text.held_out, opened)
     read = rule_two.texts(files, scores.PER_FOLDER)
@@ -328,7 +328,8 @@ def decide(names: list[str], text: parts.Parts) -> None:
 
 
 def model_of(id: str, seed: int) -> str:
-    """Return the name of the trained model with this id and seed. T5 is the one with the chosen rate."""
+    """Return the name of the trained model with this id and seed. For T5, it is the model with the chosen learning
+    rate."""
     if id == "t5":
         return f"t5-{seed}-bias-{t5_rate()}"
     steps = "-3200" if id.endswith("-3200") else ""
@@ -336,7 +337,8 @@ def model_of(id: str, seed: int) -> str:
 
 
 def t5_rate() -> float:
-    """Return the learning rate of T5's table that the development part chooses, or NaN while candidates are missing."""
+    """Return the learning rate of T5's table that the development part selects, or NaN if not all candidates are
+    trained."""
     losses = {}
     for one in variants.T5_CANDIDATES:
         path = weights_of(one.name).with_suffix(".json")
@@ -360,8 +362,8 @@ def as_asked(model: LanguageModel, cell: str) -> LanguageModel:
 
 @torch.no_grad()
 def losses(model: LanguageModel, rows: torch.Tensor, side: rule_two.Bits) -> list[float]:
-    """Return the loss of each text in a band, in bits per byte. The text ends with the band, as the frequencies of some
-    methods follow its length."""
+    """Return the loss of each text in a band, in bits per byte. The text ends where the band ends, because the
+    frequencies of some methods depend on the text's length."""
     start, stop = rule_two.BANDS[side.band]
     there = copy.deepcopy(model).to(DEVICE)
     if side.extension == rule_two.LAST:

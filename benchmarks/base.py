@@ -1,7 +1,7 @@
 """Search for the base that each context length needs (Men et al. 2024); writes results/base.json.
 
-For each length in the paper's table, we find the smallest base on the paper's grid that meets the criterion, and list
-it next to the published base, with the time that the search took. "k" is read both as 1024 and as 1000 tokens. Then we
+For each length in the paper's table, we find the smallest base on the paper's grid that meets the criterion. We list it
+next to the published base, with the time that the search took. "k" is read both as 1024 and as 1000 tokens. Then we
 find the runs of admissible bases on a finer grid. Finally, we measure how the time and peak memory of checking the
 criterion grow with the length, for a base that meets it at every length.
 """
@@ -35,7 +35,7 @@ RUNS = 5
 
 
 class LiveBytes(TorchDispatchMode):
-    """Dispatch mode that counts the bytes of live tensors, and records the peak."""
+    """Dispatch mode that counts the bytes of live tensors and records their peak."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def search(where: torch.device, thousand: int) -> list[dict]:
         start = time.perf_counter()
         found = decay.compare(length, published, grid, DIM, where)
         row = {"label": label, **found._asdict(), "search_seconds": round(time.perf_counter() - start, 3)}
-        # Record how far the decisive sums are from 0. The rounding error of float64 is far below 1e-6 here.
+        # Record how far the decisive sums are from 0. Here, float64's rounding error is far below 1e-6.
         row["least_sum_of_ours"] = least_sum(found.ours, length, where)
         row["first_negative_sum"] = kernel_at(found.first_negative, published)
         rows.append(row)
@@ -102,7 +102,7 @@ def fine_runs(where: torch.device) -> dict:
 
 def walks(where: torch.device) -> dict:
     """Measure one walk along the criterion for each length: seconds (the median of RUNS runs) and peak bytes. Return
-    these numbers, and the exponents with which they grow."""
+    these numbers, and the exponents of their growth."""
     rows = []
     for label in decay.PUBLISHED_BASES:
         length = decay.tokens(label)

@@ -10,8 +10,8 @@
                                                    the first set again, after the diagnosis was improved on it
     python benchmarks/diagnose.py --count 100      a quick run that writes nothing
 
-Most mistakes come from bug reports (tests/diagnose_world.py, tests/diagnose_more.py). A random function has between
-none and three of them. Held-back mistakes are tried once, and the diagnosis is not improved afterwards; their results
+Most mistakes come from bug reports (tests/diagnose_world.py, tests/diagnose_more.py). A random function contains up to
+three of them, or none. Held-back mistakes are tried once, and the diagnosis is not improved afterwards; their results
 are in results/diagnose_held_back.json. A module of held-back mistakes lists them in MISTAKES, as
 tests/diagnose_held_back.py does, and names their author in WHO. A fresh set lists its mistakes in FRESH, as
 tests/fresh_mistakes.py does.
@@ -44,7 +44,7 @@ from tests import diagnose_held_back, diagnose_more  # noqa: E402
 from tests import diagnose_world as worlds  # noqa: E402
 
 SEED = 2026
-# Number of random worlds for each fresh mistake.
+# The number of random worlds for each fresh mistake.
 WORLDS = 12
 FIRST_SET = "tests.fresh_mistakes"
 # Every fifth function has no mistake.
@@ -67,7 +67,7 @@ def drawn(count: int, seed: int, mistakes: dict) -> Iterator[tuple[worlds.World,
 
 
 def told(one: tuple[worlds.World, tuple[str, ...]]) -> tuple[tuple[str, ...], str, list[str]]:
-    """Diagnose one function. Return the names of its mistakes, the verdict, and the names that the diagnosis gave."""
+    """Diagnose one function. Return the names of its mistakes, the verdict, and the names in the diagnosis."""
     torch.set_num_threads(1)
     world, names = one
     rotation = worlds.compose(world, names, TRIED)
@@ -89,8 +89,8 @@ def code_of_today() -> str:
 
 
 def resumed(draws: Iterator, journal: Path, run: Callable[[Iterator], Iterable]) -> Iterator[tuple]:
-    """Yield the reports on all draws: first those that an unfinished run left in ``journal``, then those that ``run``
-    produces."""
+    """Yield the reports on all draws: first those that an unfinished run left in ``journal``, then the new ones from
+    ``run``."""
     today = code_of_today()
     # A run that was killed may have left an incomplete line at the end.
     lines = journal.read_text(encoding="utf-8").split("\n")[:-1] if journal.exists() else []
@@ -107,8 +107,8 @@ def resumed(draws: Iterator, journal: Path, run: Callable[[Iterator], Iterable])
 
 
 def tried(reports: Iterable, mistakes: dict) -> dict:
-    """Count the verdicts by the number of mistakes, how often each mistake was named, and which names were given to
-    mistakes that occur alone."""
+    """Count the verdicts by the number of mistakes. Also count how often each mistake was named, and which names were
+    given to mistakes that occur alone."""
     verdicts = collections.defaultdict(collections.Counter)
     named, seen = collections.Counter(), collections.Counter()
     alone, missed = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
@@ -161,9 +161,9 @@ def told_fresh(one: tuple[str, worlds.World]) -> tuple[str, str, bool, list[str]
     """Diagnose one fresh mistake. Return its name, the verdict, whether it was named, and the names that the diagnosis
     gave.
 
-    The author of the mistakes fixed the rule before any mistake was tried. A mistake is named if the verdict is "wrong"
-    and one of its patterns matches a name in the report or the sentence about that name. Other measurements in the
-    report don't count.
+    The author of the mistakes fixed the rule before any of them was tried. A mistake counts as named if the verdict is
+    "wrong" and one of the mistake's patterns matches a name in the report or the sentence about that name. Other
+    measurements in the report don't count.
     """
     torch.set_num_threads(1)
     name, world = one
@@ -216,7 +216,7 @@ def fresh_set(module: str, name: str | None, workers: int) -> None:
 
 
 def main() -> None:
-    """Try the functions and print the results. They are written to a file only if all functions were tried."""
+    """Try the functions and print the results. The results are written to a file only if all functions were tried."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int)
     parser.add_argument("--held-back", help="the module of mistakes to try instead, as tests.diagnose_held_back")

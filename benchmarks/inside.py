@@ -1,8 +1,9 @@
 """Measure what the heads of the trained models do and which frequencies they need; writes results/inside.json.
 
-The models come from the second experiment (benchmarks/trials.py): the ones that methods are applied to and, as
-controls, the ones with ALiBi and without positions. All seeds are measured on the development part, so the held-out
-part stays unseen. The script needs the models' weights in results/trials, and takes a few minutes on one thread.
+The models come from the second experiment (benchmarks/trials.py). They are the models that methods are applied to and,
+as controls, those with ALiBi and those without positions. All seeds are measured on the development part, so the
+held-out part stays unseen. The script needs the models' weights in results/trials, and takes a few minutes on one
+thread.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from benchmarks.trials import finished, trained  # noqa: E402
 from ropebook import device, results  # noqa: E402
 from ropebook.lab import inside, parts, scores, trials  # noqa: E402
 
-LONGER = 1024  # length of a text, in bytes, for measurements beyond L
+LONGER = 1024  # the length in bytes of a text for measurements beyond L
 CONTROLS = ("none", "alibi")
 LOOKED_AT = [*trials.LONGER, *(trial for trial in trials.TRIALS if trial.scheme in CONTROLS)]
 

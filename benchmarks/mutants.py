@@ -4,8 +4,8 @@
 
 A mutation swaps an operator or a comparison, replaces a sine by a cosine, changes a constant by one, flips a truth
 value, or removes a minus or a `not`. Annotations are left alone, because they are never executed. Mutations are made in
-a copy, never in the sources. The results are written to results/mutants.json. They say how many mutations of each
-module were caught, and list every one that was not.
+a copy, never in the sources. The results in results/mutants.json say how many mutations of each module were caught, and
+list every one that was not.
 
 For each mutation, only the tests that execute the changed line are run, quickest first. If the line is executed on
 import, all tests are run. Each mutant is tested in a fork of a process that has already loaded the libraries, so most
@@ -29,8 +29,8 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # set before torch is loaded, as in tests/conftest.py
 
-# These libraries are loaded before forking. ropebook itself is not, because otherwise every fork would test the
-# original instead of the mutant.
+# These libraries are loaded before forking. ropebook itself is not: if it were, every fork would test the original
+# instead of the mutant.
 import coverage
 import hypothesis.extra.numpy  # noqa: F401
 import matplotlib.pyplot  # noqa: F401
@@ -53,8 +53,8 @@ MODULES = [
     "extrapolation/distances", "extrapolation/queries", "extrapolation/measures", "extrapolation/search",
     "extrapolation/registry", "extrapolation/interop", "extrapolation/layer", "checks",
 ]  # fmt: skip
-# Further modules that can be given as arguments, each with the few test files that cover it. Running the tests of a
-# whole package would take minutes.
+# Further modules that can be given as arguments. Each is listed with the few test files that cover it, because running
+# the tests of a whole package would take minutes.
 FEW = {
     "beyond/axes": ["beyond_axes"], "beyond/mrope": ["beyond_axes"],
     "beyond/departures": ["beyond_departures"], "beyond/latent": ["beyond_values"],
@@ -85,8 +85,8 @@ def mutations(tree: ast.Module) -> Iterator[tuple[int, str, range]]:
 
 
 def _lines(tree: ast.Module) -> dict[int, range]:
-    """Return the lines of the innermost statement around each node. For a compound statement, these are only the lines
-    of its head."""
+    """Map each node to the lines of the innermost statement around it. For a compound statement, these are only the
+    lines of its head."""
     found = {}
     for statement in ast.walk(tree):  # from the outside in, so the innermost statement is written last
         if isinstance(statement, ast.stmt):
@@ -202,7 +202,7 @@ def who_executes(folder: Path, file: Path) -> dict[int, set[str]]:
 def tests_of(module: str) -> list[str]:
     """Return the test files for a module: the ones listed in `FEW`, or otherwise those of its package. For a module of
     the lab, only its own test file is returned, because the lab's tests are slow. For the module `rope`, the tests of
-    `sinusoidal` and `efficient` are included, because these modules use it."""
+    `sinusoidal` and `efficient` are included, because both packages use it."""
     if module in FEW:
         return [f"tests/test_{name}.py" for name in FEW[module]]
     own = ROOT / "tests" / f"test_{module.replace('/', '_')}.py"
@@ -262,8 +262,8 @@ def main() -> None:
 
 
 def _save(found: dict, seed: int, command: str) -> None:
-    """Write results/mutants.json from a fork. This process must not load ropebook, because every later fork would then
-    test the loaded copy instead of the mutant."""
+    """Write results/mutants.json from a fork. The main process must not load ropebook, because every later fork would
+    then test the loaded copy instead of the mutant."""
     child = os.fork()
     if child == 0:
         sys.path.insert(0, str(ROOT / "code"))

@@ -1,5 +1,5 @@
 """How much of a figure can the reader reach? Find the dials that can't be used while the whole picture is visible, and
-measure how far things move while a slider is dragged."""
+measure how far things move while the reader drags a slider."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from playwright.sync_api import Locator
 
 SCREENS = {"1280x800": (1280, 800), "390x844": (390, 844)}
 BAR = 64
-"""Height in pixels that the page's own bar may cover at the top of the window."""
+"""The height in pixels that the page's own bar may cover at the top of the window."""
 STOPS = 13
-"""Number of positions that a slider is dragged to, from one end to the other."""
+"""The number of positions to which a slider is dragged, from one end to the other."""
 
 MEASURE = """async (figure, { bar, stops }) => {
   for (const more of figure.querySelectorAll('.rb-more')) more.open = true;

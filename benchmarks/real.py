@@ -22,9 +22,9 @@
 Every measurement has its own file, which is written atomically. If the file exists, the measurement is skipped, so you
 can stop at any time. A row of the table, 12,288 tokens, takes two to six minutes on an unshared core, and 2.5 GB of
 memory. The core table with the map takes about half an hour, and the whole exploration some ten hours. The texts that
-decide took ten seconds a row on an NVIDIA H100. Only `decide` and `pack` open those texts, and they show none of their
-losses, because the claims are judged once, when all rows are there (ropebook.real.stored.verdicts). They were, on
-2026-11-26: results/real/decided.json has the losses and the outcomes. Everything else is exploration.
+decide took ten seconds a row on an NVIDIA H100. Only `decide` and `pack` open those texts. Neither shows any of their
+losses, because the claims are judged only once, when all rows are stored (ropebook.real.stored.verdicts). That happened
+on 2026-11-26: results/real/decided.json contains the losses and the outcomes. Everything else is exploration.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from ropebook.real.sinks import with_sink_apart  # noqa: E402
 from ropebook.rotary_attention import LlamaModel  # noqa: E402
 
 FOLDER = "real"
-LENGTH = 12_288  # scored tokens: half as long again as the trained length
+LENGTH = 12_288  # scored tokens: one and a half times the trained length
 STRETCH = 256  # each stored number is the mean over this many tokens
 FACTOR = 2.0
 TRAINED = 8192
@@ -73,7 +73,7 @@ WIDE = 10_240
 QUERIES, APART = 32, 32  # in a long text: how many queries are sampled, and how many tokens apart they are
 EDGES = (0, 1, 2, 4, 16, 64, 256, *range(512, LENGTH + 1, 512))
 
-DEVICE = torch.device("cpu")  # that reads the texts (--device)
+DEVICE = torch.device("cpu")  # the device that reads the texts (--device)
 PACKED: dict[str, str] = {}  # texts from another machine, by name (--packed)
 
 CHOSEN = [text.name for text in texts.EXPLORATION]  # --texts selects fewer
@@ -176,7 +176,7 @@ def download(*asked: str) -> None:
 
 
 def pack() -> None:
-    """Store all texts as this machine's Python and packages have them, for a machine with others."""
+    """Store all texts as this machine's Python and packages contain them, for a machine with other versions."""
     every = (*texts.EXPLORATION, *texts.FRESH, *map(rule.held_out, (text.name for text in rule.HELD_OUT)))
     with results.writing(published.FOLDER / "texts.json") as file:
         file.write(json.dumps({text.name: text.read() for text in every}).encode())
@@ -193,7 +193,7 @@ def loss_by_position(text: texts.Text, change: Change | SinkApart | Held) -> Non
 
 
 def losses_of(text: texts.Text, change: Change | SinkApart | Held | Rounded, length: int = LENGTH) -> dict:
-    """The mean loss over each stretch of a text. Raises ``ValueError`` if the text is too short."""
+    """Return the mean loss over each stretch of a text. Raises ``ValueError`` if the text is too short."""
     tokens = tokens_of(text)[: length + 1]
     if len(tokens) <= length:
         raise ValueError(f"the text {text.name!r} must have more than {length} tokens, got {len(tokens)}")
@@ -231,8 +231,8 @@ def others() -> None:
 
 @dataclass(frozen=True)
 class SinkApart:
-    """Keep the first token at a distance of at most ``nearest``, or slow pairs 22 to 26 either for it or for the
-    others."""
+    """Keep the first token at a distance of at most ``nearest``, or slow down pairs 22 to 26, either for the first
+    token or for all others."""
 
     name: str
     nearest: int | None = None
@@ -255,15 +255,16 @@ SINKS = (
 
 
 def sinks() -> None:
-    """Is the first token lost beyond the trained length, or are the others misread? Repair one at a time."""
+    """Is the first token lost beyond the trained length, or are the other tokens misread? Repair one problem at a
+    time."""
     for text in chosen():
         for change in (AS_IS, slow(22, 26), *SINKS):
             loss_by_position(text, change)
 
 
 def predict() -> None:
-    """Predict from short texts which pair will help most beyond the trained length when slowed down, before trying
-    it."""
+    """Predict from short texts which pair will help most beyond the trained length when it is slowed down. The
+    prediction is made before the pair is tried."""
     bias()
 
     def found() -> dict:
@@ -293,8 +294,8 @@ HELD = (Held("held-22-26", (22, 23, 24, 25, 26)), Held("held-all", tuple(range(3
 
 
 def penalty() -> None:
-    """Test whether keeping the mean score constant repairs the model without changing any frequency, as it would if
-    only the mean score breaks."""
+    """Test whether keeping the mean score constant repairs the model without any change of frequency. It should, if
+    nothing breaks except the mean score."""
     bias()
     for text in chosen():
         for change in HELD:
@@ -302,7 +303,7 @@ def penalty() -> None:
 
 
 def pieces(text: texts.Text) -> torch.Tensor:
-    """Short texts from a long one, each from the beginning of one of its equal parts: (PIECES, SHORT + 1)."""
+    """Return short texts from a long one, taken from the beginning of each of its equal parts: (PIECES, SHORT + 1)."""
     tokens = tokens_of(text)
     step = (len(tokens) - SHORT - 1) // (PIECES - 1)
     return torch.stack([tokens[i * step : i * step + SHORT + 1] for i in range(PIECES)])
@@ -328,7 +329,7 @@ def round_all(rows: list) -> list:
 
 
 def bias() -> None:
-    """Measure how distance alone affects each head's scores, over all exploration texts together."""
+    """Measure how distance alone affects each head's scores, using all exploration texts together."""
 
     def found() -> dict:
         rows = torch.cat([pieces(text)[:, :SHORT] for text in texts.EXPLORATION])
@@ -364,7 +365,8 @@ def looked(text: texts.Text, change: Change) -> dict:
 
 
 def far() -> None:
-    """Read short texts whose positions have a gap. The gap imitates the text that lies in between in a long text."""
+    """Read short texts whose positions have a gap. The gap imitates the text that would lie in between in a long
+    text."""
     gaps = {AS_IS.name: GAPS, YARN.name: GAPS}
     for change in (AS_IS, YARN, *BANDS, LINEAR, slow(12, 21), slow(23, 24), *SINGLES):
         wanted = gaps.get(change.name, (0, WIDE))
@@ -372,9 +374,9 @@ def far() -> None:
 
 
 def across_gaps(change: Change, gaps: Sequence[int]) -> dict:
-    """The mean loss of the second half of each piece, for three cases. "half": the positions of the second half begin a
-    gap later than the first half ends. "sink": all positions but the first token's do. "alone": the first half is left
-    out."""
+    """Return the mean loss on the second half of each piece, in three cases. "half": all positions of the second half
+    are moved up by the gap. "sink": all positions except the first token's are moved up by the gap. "alone": the first
+    half is left out."""
     model = change.of(loaded().model)
     found = {}
     for text in texts.EXPLORATION:
@@ -398,17 +400,18 @@ def across_gaps(change: Change, gaps: Sequence[int]) -> dict:
 
 
 def last_losses(model: LlamaModel, rows: torch.Tensor, positions: torch.Tensor, scored: int) -> list[float]:
-    """The mean loss on the last ``scored`` tokens of each row: rows (batch, T + 1), positions (T,)."""
+    """Return the mean loss on the last ``scored`` tokens of each row: rows (batch, T + 1), positions (T,)."""
     logits = model.lm_head(real.last_states(model, rows[:, :-1], positions)[:, -scored:])
     values = torch.nn.functional.cross_entropy(logits.mT, rows[:, -scored:], reduction="none")
     return [round(one, 4) for one in values.double().mean(1).tolist()]
 
 
 def decide() -> None:
-    """Measure every row that the rule asks for, text by text. The output says which rows are stored, and shows no loss.
+    """Measure every row that the rule asks for, text by text. The output says which rows are stored, but shows no
+    losses.
 
     Raises:
-        ValueError: the rule isn't final yet, or the rows that are stored can't all be judged together.
+        ValueError: the rule isn't final yet, or the stored rows can't all be judged together.
     """
     opened = {text.name: text for text in (rule.held_out(text.name) for text in rule.HELD_OUT)}
     changes = {change.name: change for change in (*CORE, *HELD)}
@@ -424,8 +427,8 @@ def decide() -> None:
 
 
 def gather() -> None:
-    """Store what the page reads: how many rows there are and on which devices they were measured, and once all of them
-    are there, their losses and what the rule says."""
+    """Store the numbers that the page reads: how many rows there are, and on which devices they were measured. Once all
+    rows are there, their losses and the rule's verdicts are stored too."""
     rows = stored.checked_rows()
     devices = Counter(row["provenance"]["device"] for row in rows.values())
     data = {"rule": rule.digest(), "rows": len(rule.ROWS), "measured": len(rows), "devices": dict(devices)}
@@ -438,11 +441,11 @@ def gather() -> None:
 
 
 def attack() -> None:
-    """Test the outcome on texts that the rule left closed. The rival of the five pairs is a set of as many, drawn at
+    """Test the outcome on texts that the rule left closed. The five pairs are compared with five others, drawn at
     random for each text.
 
-    Written before it was run: beyond L, slowing and holding the five pairs should each lower the loss in each text, and
-    slowing the random ones should save less than half as much.
+    The following prediction was written before the test was run: beyond L, slowing or holding the five pairs should
+    lower the loss in each text, and slowing the random pairs should save less than half as much.
     """
     for text in texts.FRESH:
         for change in (AS_IS, slow(22, 26), HELD[0], random_pairs(text.name)):
@@ -617,7 +620,8 @@ def recalled(name: str, change: Change | Held) -> dict:
 
 
 def random_pairs(name: str) -> Change:
-    """Return a change that slows down five pairs outside the band, drawn at random by the text's name."""
+    """Return a change that slows down five pairs outside the band. They are drawn at random, with the text's name as
+    the seed."""
     others = [pair for pair in range(32) if pair not in rule.BAND]
     pairs = sorted(random.Random(name).sample(others, len(rule.BAND)))
     return Change("slow-random", tuple(pairs), 2.0)

@@ -4,8 +4,8 @@
     python benchmarks/relatives.py --rounds 2   a quick run that writes nothing
 
 Everything runs on one CPU thread, and the implementations take turns. We measure CPU time, because other programs
-affect wall-clock time, and keep the minimum over all rounds. Each implementation is compared with plain code before it
-is timed.
+affect wall-clock time, and keep the minimum over all rounds. Each implementation is checked against plain code before
+it is timed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def schemes() -> dict[str, relatives.Scheme]:
 
 
 def ways(compiled: Callable) -> dict[tuple[str, str], Callable]:
-    """Return the functions of q, k, v that are timed, keyed by scheme and implementation."""
+    """Return the functions of q, k, v to be timed, keyed by scheme and implementation."""
     found = {}
     for name, scheme in schemes().items():
         for way, attend in (("plain", relatives.attend), ("fused", relatives.attend_fused)):

@@ -10,7 +10,7 @@
 The limit is `dst.copy_(src)` of q and k into existing memory, because any rotation must move at least this many bytes.
 The forms take turns, in a new random order each round. There are several sets of q and k, which together are too large
 for the caches, and each call uses the next set. Every form is compared with float64 before it is timed. Times are
-medians, with p10 and p90. A form's result is released after the clock has stopped.
+medians, with p10 and p90. A form's result is not released until the clock has stopped.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ LINE = (
     "{name:24} {layout!s:12} {writes:9} {direction:9} {order:13} {ms:9.3f} ms, {of_limit:6.3f} of the limit, "
     "{times_transformers!s:>6} x transformers, {page_faults:6} page faults"
 )
-MOST_MEMORY = 2**30  # bytes of all sets together, unless these are fewer than four sets
+MOST_MEMORY = 2**30  # bytes of all sets together, unless there are only the minimum of four sets
 
 
 class Form(NamedTuple):
@@ -75,7 +75,7 @@ class Form(NamedTuple):
         return self.name, self.layout, self.writes, self.direction, self.order
 
     def see(self, x: Tensor) -> Tensor:
-        """Return a view of x with shape (batch, heads, tokens, head_dim). Its memory is read either as is or, for
+        """Return a view of x with shape (batch, heads, tokens, head_dim). The memory of x is read as it is or, for
         "tokens first", as (batch, tokens, heads, head_dim)."""
         batch, heads, tokens, dim = x.shape
         return x if self.order == "heads first" else x.view(batch, tokens, heads, dim).transpose(1, 2)
@@ -90,8 +90,8 @@ def each(form: Callable, *arguments) -> Callable:
 
 
 def copies(tables: tuple[Tensor, Tensor]) -> list[Form]:
-    """Return the limit, and a form that makes the same copy into freshly allocated memory, which the allocator either
-    reuses or gets from the system."""
+    """Return two forms: the limit, and the same copy into freshly allocated memory, which the allocator either reuses
+    or gets from the system."""
     return [
         Form("limit", None, "existing", lambda q, k, q_out, k_out: lambda: (q_out.copy_(q), k_out.copy_(k)), tables),
         Form("clone", None, "fresh", each(Tensor.clone), tables),
@@ -99,8 +99,8 @@ def copies(tables: tuple[Tensor, Tensor]) -> list[Form]:
 
 
 def new_pages(tables: tuple[Tensor, Tensor]) -> Form:
-    """Return a form that makes the same copy into memory that is certainly new, for which the system has to provide
-    every page."""
+    """Return a form that makes the same copy into memory that is certainly new, so the system has to provide every
+    page."""
 
     def prepare(q, k, q_out, k_out):
         q_new, k_new = (
@@ -184,7 +184,7 @@ def compiled_rolls(tables: tuple[Tensor, Tensor], name: str, places: tuple[str, 
 
 
 def one_row(tables: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Return tables that have the same row for every token, so they cause hardly any reads from memory."""
+    """Return tables that have the same row for every token, so that reading them causes hardly any memory traffic."""
     return tuple(table[-1:].expand_as(table) for table in tables)
 
 
@@ -285,8 +285,8 @@ def arguments(form: Form, sets: list, here: int) -> tuple[Tensor, ...]:
 
 
 def largest_error(form: Form, sets: list) -> float:
-    """Return the largest absolute error, compared with float64 on the same values. Raises ``AssertionError`` if the
-    form is wrong."""
+    """Return a form's largest absolute error, compared with float64 on the same values. Raises ``AssertionError`` if
+    the form is wrong."""
     worst = 0.0
     q, k, q_out, k_out = (x.clone() for x in arguments(form, sets, 0))
     cos, sin = (table.double() for table in form.tables)
@@ -409,8 +409,8 @@ def stores(rounds: int) -> dict:
     of the same size.
 
     "scaled in place" reads x and writes x. "scaled elsewhere" reads x and writes y. "added elsewhere" reads x and y and
-    writes y. Everything runs on one thread and is measured in CPU time, which other programs hardly affect. "times" is
-    the median over all rounds of the ratio to "scaled in place" in the same round.
+    writes y. Everything runs on one thread and is measured in CPU time, which other programs hardly affect. "times"
+    compares each form with "scaled in place" in the same round, and is the median of that ratio over all rounds.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -477,7 +477,8 @@ def decoding(rounds: int) -> dict:
 
     Our code is compared with transformers, both plain and with YaRN, for which we keep no table between calls. The
     results of each form are checked against those of transformers before it is timed. Everything runs on one thread and
-    is measured in CPU time. "times" is the median over all rounds of the ratio to transformers in the same round.
+    is measured in CPU time. "times" compares each form with transformers in the same round, and is the median of that
+    ratio over all rounds.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -593,8 +594,8 @@ def find(part: dict, name: str, layout: str | None, writes: str | None = None, d
 
 
 def shares(part: dict) -> dict:
-    """Break down the compiled loop's time, in milliseconds for each layout, and add the time that new memory pages
-    would take."""
+    """Divide up the compiled loop's time, in milliseconds for each layout, and add the time that new memory pages would
+    take."""
     copy = find(part, "limit", None)["ms"]
     parts = {}
     for layout in checks.LAYOUTS:
@@ -607,7 +608,7 @@ def shares(part: dict) -> dict:
 
 
 def targets(part: dict) -> list[dict]:
-    """Return the required performance for float32 on the CPU, with the measured values."""
+    """Return the performance required of float32 on the CPU, with the measured values."""
     best = min((e for e in part["entries"] if e["layout"] and e["writes"] == "in place"), key=lambda e: e["ms"])
     claims = [
         ("half-split, compiled: times transformers", find(part, "compiled", "half")["times_transformers"], 3.0),
@@ -619,8 +620,8 @@ def targets(part: dict) -> list[dict]:
 
 
 def cuda_targets(part: dict) -> list[dict]:
-    """Return the required performance of the fused kernel on CUDA, with the measured values. It has to be nearly as
-    fast as a copy, and faster than the other implementations."""
+    """Return the performance required of the fused kernel on CUDA, with the measured values. The kernel must be nearly
+    as fast as a copy, and faster than the other implementations."""
     claims = []
     for layout, direction in itertools.product(checks.LAYOUTS, ("forward", "backward")):
         ours = find(part, "triton", layout, None, direction)
@@ -703,7 +704,7 @@ def main() -> None:
         reached = "reached" if target["measured"] >= target["at_least"] else "MISSED"
         print(f"{target['claim']}: {target['measured']}, at least {target['at_least']}: {reached}")
     if rounds is None:
-        # without a GPU, what one has measured is kept
+        # Without a GPU, keep the results that were measured on one earlier.
         data["cuda"] = data["cuda"] or results.load("rotary")["cuda"]
         where = device.provenance(seed=SEED, command="python benchmarks/rotary.py", on=torch.device("cpu"))
         results.save("rotary", data, where)

@@ -1,11 +1,12 @@
-"""Compare our rotation with those of other libraries, forward and forward with backward, taking turns within one run.
+"""Compare our rotation with those of other libraries, both forward alone and forward plus backward, taking turns within
+one run.
 
 Run this with `benchmarks/rotary.py --only peers`. Each library is called as its users would call it, with its own
 layout and order of axes, and with precomputed cosines and sines if it keeps them or takes them as arguments. Our code
 is `RotaryEmbedding`, including its checks and the lookup in its table. Libraries that are not installed are left out.
 
-Only one file of torchtune and one of flash-attention are loaded, which avoids the dependencies of the rest: `pip
-install --no-deps torchtune`, and the sources of flash-attn, unpacked where Python finds packages. On the CPU,
+We load only one file of torchtune and one of flash-attention, which avoids the dependencies of the rest. This needs
+`pip install --no-deps torchtune`, and the sources of flash-attn, unpacked where Python finds packages. On the CPU,
 flash-attention uses plain torch; the GPU kernel that its file imports is replaced by None.
 """
 
@@ -34,8 +35,8 @@ OURS, RIVAL = "ours", "transformers"
 LENGTH = 4096  # rows in the precomputed tables
 CALLS = 20  # calls per clock reading, for one token
 DTYPES = (torch.float32, torch.bfloat16)
-# Goals: how much time our code may take in the half-split layout, as a share of transformers' time: forward only, and
-# forward with backward.
+# The goals for our code in the half-split layout: the largest allowed ratio of its time to that of transformers, for
+# the forward pass alone and for forward plus backward.
 GOALS = {("long", "float32"): (0.15, 0.25), ("long", "bfloat16"): (0.8, 0.9)}
 GOAL_OF_ONE_TOKEN = 1.0
 
@@ -54,7 +55,7 @@ class Peer(NamedTuple):
 
 
 def peers(start: int, tokens: int, dim: int, dtype: torch.dtype) -> list[Peer]:
-    """Return all installed libraries, set up to rotate tokens from position ``start`` on."""
+    """Return all installed libraries, set up to rotate tokens from position ``start`` onwards."""
     makers = (ours, of_transformers, of_rotary_embedding_torch, of_torchtune, of_flash_attention)
     return [peer for make in makers for peer in make(start, tokens, dim, dtype)]
 
@@ -135,8 +136,8 @@ def steps(start: int, tokens: int, dim: int) -> Iterable[Peer]:
 
 
 def file_of(package: str, path: str, instead: dict[str, types.ModuleType] | None = None) -> types.ModuleType | None:
-    """Load one file of a package as a module, or return None if the package isn't installed. ``instead`` has
-    replacements for modules of the package that the file would import."""
+    """Load one file of a package as a module, or return None if the package isn't installed. ``instead`` maps modules
+    of the package that the file would import to replacements."""
     found = importlib.util.find_spec(package)
     if found is None:
         return None
@@ -170,7 +171,7 @@ def versions() -> dict[str, str]:
 
 
 def once(peer: Peer, inputs: Pair, gradients: Pair, backward: bool) -> tuple[Pair, Callable[[], object]]:
-    """Return q and k with the library's order of axes, and a function without arguments. The function returns (q′, k′)
+    """Return q and k with the library's order of axes, and a function without arguments. That function returns (q′, k′)
     or, with ``backward``, the gradients for q and k."""
     if peer.tokens_first:  # the same memory, read in this order of axes
         inputs, gradients = (
@@ -188,8 +189,8 @@ def once(peer: Peer, inputs: Pair, gradients: Pair, backward: bool) -> tuple[Pai
 
 
 def errors(peer: Peer, inputs: Pair, gradients: Pair, backward: bool, start: int) -> dict[str, float]:
-    """Return the root mean square error and the largest error, compared with a rotation computed in float64 from the
-    positions on. A copy has no errors."""
+    """Return the root mean square error and the largest error, compared with a rotation that is computed in float64
+    from the positions onwards. A copy has no errors."""
     if peer.layout is None:
         return {"rms": None, "worst": None}
     got = once(peer, inputs, gradients, backward)[1]()
@@ -212,7 +213,7 @@ def errors(peer: Peer, inputs: Pair, gradients: Pair, backward: bool, start: int
 
 
 def case(found: list[Peer], sets: list[Pair], start: int, backward: bool, rounds: int) -> list[dict]:
-    """Measure each library's times, their ratios to those of transformers in the same round, and its errors."""
+    """Measure each library's times, its time relative to that of transformers in the same round, and its errors."""
     calls = CALLS if sets[0][0].shape[2] == 1 else 1
     wrong = {peer.name: errors(peer, sets[0], sets[1], backward, start) for peer in found}  # this also compiles
     times = {peer.name: [] for peer in found}
@@ -272,7 +273,7 @@ def measure(shapes: dict[str, tuple[dict, int]], sets_of: Callable, rounds: int)
 
 
 def goals(cases: list[dict]) -> list[dict]:
-    """Return the required times of our code in the half-split layout, relative to transformers, with the measured
+    """Return the times required of our code in the half-split layout, relative to transformers, with the measured
     ones."""
     found = []
     for one in cases:

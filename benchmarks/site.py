@@ -1,4 +1,4 @@
-"""Measure how heavy and fast every page of the site is, compared with plain Jupyter Book; writes results/site.json.
+"""Measure how heavy and how fast every page of the site is, compared with plain Jupyter Book; writes results/site.json.
 
 All pages are loaded over http on this machine, with an empty cache. We measure:
 
@@ -9,7 +9,7 @@ All pages are loaded over http on this machine, with an empty cache. We measure:
   connection.
 
 The same chapters are also built with plain Jupyter Book. Those pages load scripts from content delivery networks. If
-the networks can't be reached, the scripts are not counted, and the book's page says so.
+these networks can't be reached, the scripts are not counted, and the book's page says so.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def weigh(chromium: Browser, address: str) -> dict:
 
 
 def _size(response: Response) -> dict[str, int]:
-    """Return the response's bytes by address. Blobs don't count as a transfer, because they are scripts inside the page
-    itself."""
+    """Map the response's address to its size in bytes. Blobs don't count as a transfer, because they are scripts inside
+    the page itself."""
     if response.url.startswith(("blob:", "data:")):
         return {}
     return {response.url: len(response.body()) if response.ok else 0}
@@ -115,8 +115,8 @@ def explorer_reach(chromium: Browser, address: str) -> dict:
     return found
 
 
-# Move the explorer's sliders back and forth, or toggle its switches if it has no sliders, and record how long the work
-# took.
+# Move the explorer's sliders back and forth (or toggle its switches, if it has no sliders), and record how long the
+# work took.
 TURN = """async (explorer, events) => {
   const host = explorer.querySelector('.explorer-live') || explorer;
   const ranges = [...explorer.querySelectorAll('input[type=range]')];

@@ -14,9 +14,9 @@
     python benchmarks/trials.py seed --text FILE --device cuda    train there, several processes side by side
 
 Checkpoints are in runs/trials, which Git ignores. A finished training leaves two files in results/trials: its numbers
-on the development part, and its weights in half precision. It is not repeated, and the later steps need only these two
-files, not the checkpoint. On the CPU, training is compiled, so it needs a C++ compiler. On a GPU it isn't, because
-compiling takes longer there than training.
+on the development part, and its weights in half precision. Finished trainings are not repeated, and the later steps
+need only these two files, not the checkpoint. On the CPU, training is compiled, so it needs a C++ compiler. On a GPU it
+isn't, because compiling takes longer there than training.
 
 Numbers on the held-out part are written to results/trials/held_out and never printed. Once all of them exist, `gather`
 applies the rule to reach verdicts; until then, it only gathers the trainings. (For trainings with `--twice`, the
@@ -55,7 +55,7 @@ HELD_OUT = parts.PARTS[2]
 SAVED = 25
 """Steps between checkpoints."""
 CHOSEN_WITH = 4
-"""The factor at which the methods' parameters are chosen."""
+"""The factor that is used to choose the methods' parameters."""
 FIRST = (trials.EXTENDED, "none", "alibi")
 """Schemes that are trained first for each seed."""
 DEVICE = torch.device("cpu")
@@ -68,12 +68,12 @@ def folder() -> Path:
 
 def in_order() -> list[trials.Trial]:
     """Return all trainings in the order in which they are run: by seed, with the most informative ones of each seed
-    first. The models that methods are applied to come last."""
+    first. The models to which methods are applied come last."""
     return [*sorted(trials.TRIALS, key=lambda trial: (trial.seed, trial.scheme not in FIRST)), *trials.LONGER]
 
 
 def extended(wanted: list[trials.Trial]) -> list[trials.Trial]:
-    """Return the trainings of the models that methods are applied to."""
+    """Return the trainings of the models to which methods are applied."""
     return [trial for trial in wanted if trial in trials.LONGER]
 
 
@@ -84,8 +84,8 @@ def finished(trial: trials.Trial) -> dict | None:
 
 
 def left_to_double() -> list[trials.Trial]:
-    """Return the trainings to repeat with twice the steps: the weakest seed of each scheme whose models don't find
-    records within L."""
+    """Return the trainings to repeat with twice the steps: for each scheme whose models don't find records within L,
+    the weakest seed."""
     told = {trial.name: finished(trial) for trial in trials.TRIALS}
     able = measured.able(measured.trainings({name: one for name, one in told.items() if one}))
     schemes = dict.fromkeys(trial.scheme for trial in trials.TRIALS if trial.scheme not in {trials.EXTENDED, *able})
@@ -162,7 +162,7 @@ def raise_base(wanted: list[trials.Further], text: parts.Parts) -> None:
 
 
 def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
-    """Write a training's weights first and its numbers last, which ensures that the numbers exist only if it is
+    """Write a training's weights first and its numbers last. The numbers then exist only if the training is
     finished."""
     model, trial = trainer.model.eval(), trainer.run
     state = {name: w.half().contiguous() for name, w in model.state_dict().items() if name != "lm_head.weight"}
@@ -187,7 +187,7 @@ def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
         "losses": [round(sum(p) / len(p), 4) for p in (trainer.losses[at : at + EVERY] for at in steps)],
         "within": {task: round(share, 4) for task, share in within.items()},
         "development": found,
-        # For a model trained on longer texts, this would be measured on different bytes.
+        # For a model trained on longer texts, this value would come from different bytes.
         "headroom": scores.headroom(model, given) if trial.length == scores.LENGTH else None,
         "files": given.names,
         "provenance": device.provenance(trial.seed, f"python benchmarks/trials.py {command}", DEVICE),
@@ -218,7 +218,7 @@ def model_of(trial: trials.Trial) -> LanguageModel:
 
 
 def ready(model: LanguageModel) -> LanguageModel:
-    """Return the model on the chosen device, where it takes texts from the CPU too."""
+    """Return the model on the chosen device. It accepts texts from the CPU there too."""
     model = model.to(DEVICE).eval()
     if DEVICE.type != "cpu":
         model.register_forward_pre_hook(lambda _, given: (given[0].to(DEVICE), *given[1:]))
@@ -226,8 +226,8 @@ def ready(model: LanguageModel) -> LanguageModel:
 
 
 def cells_of(trial: trials.Trial) -> list[extensions.Extension | None]:
-    """Return the forms in which a model is tested: as trained (None) and, for the models that methods are applied to,
-    with every extension."""
+    """Return the forms in which a model is tested: as trained (None) and, if methods are applied to it, with every
+    extension."""
     if not extended([trial]):
         return [None]
     chosen = folder() / "chosen.json"
@@ -348,7 +348,7 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Write results/measured.json. It has the trainings and, once everything has been tested, the results and
+    """Write results/measured.json. It contains the trainings and, once everything has been tested, the results and
     verdicts."""
     every = dict.fromkeys([*wanted, *map(trials.twice, trials.TRIALS)])
     told = {trial.name: one for trial in every if (one := finished(trial))}
@@ -387,7 +387,7 @@ def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def compare(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Write results/trained.json, with the trainings of the page about them that are finished."""
+    """Write results/trained.json, which contains the finished trainings that the page about training shows."""
     where = device.provenance(None, "python benchmarks/trials.py compare", torch.device("cpu"))
     results.save("trained", trained.gathered(folder()), where)
 
