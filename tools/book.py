@@ -36,8 +36,8 @@ SINGLE = (
     "MANIFEST.in",
     "code/rope_single.py",
 )
-# jupyter-book can't be run with -m. This command runs the one in the current environment, whatever PATH says. The
-# pages' trees are large and long-lived, so garbage is collected less often, which saves a fifth of the time and takes 5
+# jupyter-book can't be run with -m. This command runs the one in the current environment, whatever PATH says. Because
+# the pages' trees are large and long-lived, garbage is collected less often. This saves a fifth of the time and takes 5
 # % more memory.
 JUPYTER_BOOK = (
     sys.executable,
@@ -49,7 +49,7 @@ LOCK = BUILD / ".building"
 
 
 class BuildError(Exception):
-    """The strict build failed."""
+    """Raised if the strict build fails."""
 
 
 def say(text: str) -> None:
@@ -114,8 +114,8 @@ def html() -> Path:
     """Execute stale chapters, then build the site, treating every warning as an error. Returns the site's folder.
 
     `tools.execute` tracks the dependencies of each chapter's outputs, and Sphinx tracks those of each page. The stamp
-    is only a short cut: if nothing at all has changed, neither has to check. If another process is building, we wait
-    for it first.
+    is only a short cut: if nothing at all has changed, neither of the two has to check. If another process is building,
+    we wait for it first.
     """
     stills.write_opening()
     preview.write()
@@ -145,14 +145,14 @@ def html() -> Path:
 
 
 def failure(printed: str) -> str:
-    """Return the output of a failed build. The lines that say why it failed are repeated at the end, where they are
+    """Return the output of a failed build. The lines that explain the failure are repeated at the end, where they are
     easy to see."""
     why = [line for line in printed.splitlines() if re.search(r"\b(WARNING|ERROR)\b", line)]
     return "\n".join([printed.rstrip(), "", "The build failed; every warning is an error.", *why])
 
 
 def serve(folder: Path, port: int) -> None:
-    """Serve the site on 127.0.0.1 until interrupted, at `port` or the next free port after it."""
+    """Serve the site on 127.0.0.1 until interrupted, at `port` or at the next free port after it."""
     server = bind(folder, port)
     address = f"http://127.0.0.1:{server.server_port}/"
     say(f"Read it at {address}   (Ctrl-C ends)")
@@ -202,7 +202,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 def build(builder: str, out: Path) -> None:
-    """Run a builder other than the site's. Pages that it has read are cached next to its output. It can't share the
+    """Run a builder other than the site's. The pages that it has read are cached next to its output. It can't share the
     site's cache, because glued values are looked up in the builder's own folder."""
     from jupyter_book.sphinx import build_sphinx  # imported here because it takes a second
 

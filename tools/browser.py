@@ -1,5 +1,5 @@
-"""Find a Chromium for the browser tests: one that is installed, one from the system's package manager, or Playwright's
-own."""
+"""Find a Chromium for the browser tests: one that is already installed, one from the system's package manager, or
+Playwright's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 # The first of these has no window at all, not even a hidden one, so it opens pages in half the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-# Without these arguments, the browser would not start as root, and would ask its vendor's servers for updates.
+# Without these arguments, the browser would not start as root, and would contact its vendor's servers for updates.
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

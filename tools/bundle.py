@@ -1,6 +1,6 @@
 """Reduce the size of the built pages. All pages share one style sheet, one script and one icon font. The style sheet
-contains only the rules that are used, and the icon font only the icons that are used. The script runs after the page
-has been parsed. Comments and needless white space are removed.
+and the icon font contain only the rules and icons that are used. The script runs after the page has been parsed.
+Comments and needless white space are removed.
 
 By default, the theme makes every page load 0.4 MB of styles for features that this book doesn't use, a font of 1,400
 icons, the search index and a dozen other files. PurgeCSS, esbuild and fontTools remove everything that isn't needed.
@@ -32,13 +32,13 @@ NEEDLESS = re.compile(
     r'[ \t]*<script\b[^>]*scripts/fontawesome\.js[^>]*></script>\n?|[ \t]*<link\b[^>]*rel="preload"[^>]*>\n?'
     r'|[ \t]*<script\b[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\n?'
 )
-# Each of these scripts would block the page at the place where it is included. Only the search page needs the search
+# Each of these scripts would block the page at the point where it is included. Only the search page needs the search
 # scripts.
 LOADED = re.compile(
     r'[ \t]*<script\b(?![^>]*explorer-host)[^>]*\bsrc="([^"?]*_static/)([^"?]+)[^"]*"[^>]*></script>\n?'
 )
 SEARCHES = re.compile(r'[ \t]*<script src="(?:[^"]*/)?(?:search|sections)\.js[^"]*"></script>\n?')
-# These inline scripts set options for Sphinx's own scripts, and nothing uses these options.
+# These inline scripts set options for Sphinx's own scripts, which never use them.
 SETTINGS = re.compile(r"[ \t]*<script>DOCUMENTATION_OPTIONS\.\w+ = [^<]*</script>\n?")
 # The theme's script would measure these elements every time a page changes. In this book, page.js measures them
 # instead.
@@ -98,7 +98,7 @@ def bundle(site: Path) -> None:
 
 
 def _light(path: Path, text: str) -> str:
-    """Return the page's HTML without duplicates and unused parts. The theme and the fonts are set up early."""
+    """Return the page's HTML without duplicates and unused parts, and with the theme and the fonts set up early."""
     if path.name == "search.html":
         text = SEARCHES.sub(lambda tag: tag[0].replace("<script ", "<script defer "), text)
     else:
@@ -137,8 +137,8 @@ def _style(site: Path, pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def _script(static: Path, pages: dict[Path, str]) -> dict[Path, str]:
-    """Write a single script that contains the scripts of all pages in order. Return the pages with a link to it. The
-    script runs once a page has been parsed."""
+    """Write a single script that contains the scripts of all pages in order. Return the pages with a link to that
+    script, which runs once a page has been parsed."""
     names: list[str] = []
     for text in pages.values():
         names += [name for _, name in LOADED.findall(text) if name not in (*names, SCRIPT)]
@@ -181,7 +181,7 @@ def _parts(pages: dict[Path, str]) -> dict[Path, str]:
 
 
 def minified(texts: dict[str, str]) -> dict[str, str]:
-    """Return the minified scripts and style sheets by name. The suffix of a name says which kind of file it is."""
+    """Return the minified scripts and style sheets by name. The suffix of each name says which kind of file it is."""
     return json.loads(_esbuild("minify.mjs", texts)) if texts else {}
 
 

@@ -1,4 +1,4 @@
-"""Lint everything and run the tests affected by your changes, in a minute or so: python -m tools.check [BASE].
+"""Lint everything and run the tests that your changes affect, in about a minute: python -m tools.check [BASE].
 
 BASE is a commit (default: HEAD). Files that differ from it, or that Git does not track yet, count as changed. Tests
 that need the built site are left to `make test`.
@@ -30,8 +30,8 @@ def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]
     """Return the files to run with pytest, and the names of the explorers that changed. The name "kit" means the code
     that explorers share, which every explorer's test covers.
 
-    Changed modules of the package are included for their doctests, together with the tests of the package's structure.
-    A test file is included if it changed, if it imports a changed module by name, or if it is named after a changed
+    Changed modules of the package are included for their doctests, along with the tests of the package's structure. A
+    test file is included if it changed, if it imports a changed module by name, or if it is named after a changed
     module or page.
     """
     explorers = {_explorer(path) for path in files} - {""}

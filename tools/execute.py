@@ -51,7 +51,7 @@ print(_json.dumps(sorted(_ropebook_files)))
 
 
 class ChapterError(Exception):
-    """A cell of a chapter failed."""
+    """Raised if a cell of a chapter fails."""
 
 
 def read_chapter(path: Path) -> NotebookNode:
@@ -77,14 +77,14 @@ def runnable() -> list[Path]:
 
 
 def chapters() -> list[Path]:
-    """Return the pages with code that readers may want as notebooks, which excludes reference pages."""
+    """Return the pages with code that readers may want as notebooks. Reference pages are left out."""
     return [page for page in pages(reference=False) if has_code(page)]
 
 
 def executed(chapter: Path, report: Callable[[str], None] | None = None) -> NotebookNode:
     """Return the chapter with its outputs: cached ones if they are up to date, otherwise new ones.
 
-    If a cell fails, this raises ChapterError, which names the chapter and the cell, and caches nothing.
+    If a cell fails, this raises ChapterError, which names the chapter and the cell. Nothing is cached then.
     """
     notebook = read_chapter(chapter)
     store = EXECUTED / f"{chapter.stem}.ipynb"
@@ -103,7 +103,8 @@ def is_current(chapter: Path) -> bool:
 def execute_all(report: Callable[[str], None]) -> list[str]:
     """Update the outputs of every page with code, running several pages at a time. Return the names of the pages that
     had to run."""
-    # The last page runs every proof and takes longest. If it also started last, it would be left running alone.
+    # The page that runs every proof takes longest, and it is the last page. If it also started last, it would be left
+    # running alone.
     stale = [chapter for chapter in reversed(runnable()) if not is_current(chapter)]
 
     def run(count: int) -> None:

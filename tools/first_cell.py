@@ -2,7 +2,7 @@
 importable.
 
 The package is distributed as a wheel. The wheel is in the same folder as the notebook or, if the book's site has an
-address, can be downloaded from there. The cell contains the wheel's SHA-256, and refuses to install any other file.
+address, can be downloaded from the site. The cell contains the wheel's SHA-256, and refuses to install any other file.
 """
 
 from __future__ import annotations
@@ -106,10 +106,11 @@ def book_title(root: Path = ROOT) -> str:
 
 
 def first_cells(title: str, address: str = "", wheel: Wheel | None = None) -> list[NotebookNode]:
-    """Return two cells: a note that introduces the notebook and explains the next cell, and that next cell, folded.
+    """Return two cells: a note that introduces the notebook and explains the next cell, and the next cell itself,
+    folded.
 
-    ``address`` is that of the folder from which the wheel can be downloaded, if there is one. ``wheel`` defaults to the
-    wheel built from the current sources.
+    ``address`` is the address of the folder from which the wheel can be downloaded, if there is one. ``wheel`` defaults
+    to the wheel built from the current sources.
     """
     wheel = wheel or ensure()
     download = f"{address.rstrip('/')}/{wheel.name}" if address else ""

@@ -1,10 +1,10 @@
 """The book's fonts: one for text and one for code, each complemented by a second font for mathematical signs that it
 lacks.
 
-They are open fonts from npm. Reducing them to the characters below keeps them at about 60 kB, and the build fails if a
-page uses any other character. Literata and JetBrains Mono may keep their names when reduced, because they are under the
-SIL Open Font License without a reserved name. The signs come from DejaVu and are given another name. The licences are
-in the same folder.
+They are open fonts from npm. They are reduced to the characters below, which keeps them at about 60 kB; the build fails
+if a page uses any other character. Literata and JetBrains Mono may keep their names when reduced, because they are
+under the SIL Open Font License without a reserved name. The signs come from DejaVu and are given another name. The
+licences are in the same folder.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ FEATURES = ["kern", "liga", "tnum", "lnum"]
 
 @dataclass(frozen=True)
 class Face:
-    """One of the book's fonts: its name in style sheets, and the files it is made from. Each character is taken from
-    the first file that has it."""
+    """One of the book's fonts: its name in style sheets, and the files from which it is made. Each character is taken
+    from the first file that has it."""
 
     name: str
     family: str
@@ -160,8 +160,8 @@ def _encoded(path: Path) -> str:
 
 
 class _Texts(HTMLParser):
-    """Parser that collects the characters in a page's text. Formulas and drawings are left out because they use other
-    fonts, and scripts because they aren't shown."""
+    """Parser that collects the characters in a page's text. It skips formulas and drawings, which use other fonts, and
+    scripts, which aren't shown."""
 
     SILENT = frozenset({"script", "style", "svg", "template", "title"})
     VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr", "source", "col"})

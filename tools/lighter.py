@@ -1,6 +1,6 @@
 """Write smaller versions of large results that notebooks read, for the wheel: python -m tools.lighter.
 
-The repository contains the trained weights unchanged, the wheel contains rounded ones, and
+The repository contains the trained weights unchanged, while the wheel contains rounded ones;
 `ropebook.lab.model.pretrained` reads both. For the models with T5's biases, the wheel contains only the table of
 biases, because the pages read nothing else.
 """

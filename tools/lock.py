@@ -1,11 +1,11 @@
 """Write requirements.lock, which pins the exact files that tests and builds install: python -m tools.lock [a wheel of
 torch …].
 
-The script asks uv, which has to be on the path, to resolve the versions in constraints.txt and to list the hashes of
-all their files. PyTorch publishes several builds of each version, and the Linux build in the index needs CUDA. Tests
-and builds don't, so packages that only the CUDA build requires are left out. The script takes wheels of other builds,
-such as the CPU build, as arguments and adds their hashes to those from the index. Added hashes are kept until the
-version changes.
+The script asks uv, which must be on the path, to resolve the versions in constraints.txt and to list the hashes of all
+their files. PyTorch publishes several builds of each version, and the Linux build in the index needs CUDA. Tests and
+builds don't need CUDA, so packages that only the CUDA build requires are left out. The script takes wheels of other
+builds, such as the CPU build, as arguments and adds their hashes to those from the index. Added hashes are kept until
+the version changes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def entries(text: str) -> dict[str, tuple[str, list[str]]]:
 
 
 def joined(new: str, old: str = "", added: tuple[str, ...] = ()) -> str:
-    """Return the new lock without the CUDA packages. For torch, it includes the added hashes, and the hashes that the
+    """Return the new lock without the CUDA packages. For torch, it includes the added hashes, and any hashes that the
     old lock had for the same version."""
     found = {name: entry for name, entry in entries(new).items() if not CUDA.match(name)}
     asked, hashes = found["torch"]

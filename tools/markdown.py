@@ -1,7 +1,7 @@
 """Convert a page to Markdown that every notebook program can show. Sphinx has already read the page and resolved its
 references.
 
-Unknown nodes raise an error. This ensures that no content is lost, and that students never see raw markup.
+Unknown nodes raise an error. As a result, no content is lost, and students never see raw markup.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALIGNED = {"text-left": ":---", "text-center": ":---:", "text-right": "---:"}
 
 
 class NotebookError(SphinxError):
-    """A page contains something that a notebook cannot show. The message names the page and the line."""
+    """Raised if a page contains something that a notebook cannot show. The message names the page and the line."""
 
     category = "Notebook error"
 
@@ -63,7 +63,7 @@ class Writer:
         self.notes: list[str] = []
         self.cited: dict[str, nodes.citation] = {}
         self.headings: dict[str, str] = {}  # a section's names -> its title
-        # In a list or a quotation, Jupyter would take the mark before each line to be part of the formula, so formulas
+        # In a list or a quotation, Jupyter would read the mark before each line as part of the formula, so formulas
         # there are written on a single line.
         self.in_one_line = False
         self.in_table = False
@@ -205,7 +205,7 @@ class Writer:
                 self.cells += self.code_cells(node["cell_index"], shown[0].astext() if shown else None)
                 return ""
             case nodes.container() if "front" in node["classes"]:
-                return ""  # in a notebook there is nothing to drag
+                return ""  # there is nothing to drag in a notebook
             case nodes.container() | nodes.compound():  # a compound contains the list of a chapter's depth pages
                 return self.blocks(node.children)
             case nodes.paragraph():
@@ -241,7 +241,7 @@ class Writer:
                 return ""
             case nodes.citation():
                 # The children are labels and texts. Each time the page is resolved, the entry gets another copy of
-                # both. The last text was made for notebooks; one made for the site would have shortened addresses.
+                # both. The last text is the one for notebooks; in one made for the site, addresses would be shortened.
                 return self.within(node.children[-1:], "- ")
             case nodes.target() | nodes.comment():
                 return ""

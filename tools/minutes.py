@@ -22,8 +22,8 @@ SILENT = frozenset({"script", "style", "template", "pre"})
 
 class _Reader(HTMLParser):
     """Parser that counts the words, formulas, figures and code cells that a reader reads. Each open tag has a mark from
-    0 to 3. With mark 0, everything inside the tag counts. With 1, words don't count. With 2, the tag is folded, and
-    only figures and formulas count. With 3, nothing counts."""
+    0 to 3. Mark 0: everything inside the tag counts. Mark 1: words don't count. Mark 2: the tag is folded, and only
+    figures and formulas count. Mark 3: nothing counts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class _Reader(HTMLParser):
 
 
 def of(page: str) -> float:
-    """Return the minutes that it takes to read a page, given its whole HTML or just its article.
+    """Return how many minutes it takes to read a page, given its whole HTML or just its article.
 
     >>> of("<article><p>" + "word " * 100 + "</p><div class='math'>x</div></article>")
     0.8333333333333333

@@ -41,8 +41,8 @@ class NotebookBuilder(Builder):
         return sorted(docname for docname in self.env.found_docs if self.has_notebook(docname))
 
     def has_notebook(self, docname: str) -> bool:
-        """Return whether a page has a notebook. It does if it has code and is either numbered or a chapter before the
-        reference part."""
+        """Return whether a page has a notebook. This requires that the page has code, and that it is either numbered or
+        a chapter before the reference part."""
         is_chapter = self.env.toc_secnumbers.get(docname) or Path(self.env.doc2path(docname)) in execute.chapters()
         return "kernelspec" in self.env.metadata[docname] and bool(is_chapter)
 
@@ -161,8 +161,8 @@ def write_beside(app: Sphinx, out: Path) -> None:
 def put_copies(texts: dict[str, str], out: Path) -> list[Path]:
     """Write a copy of each chapter, and return the paths of the copies that have the book's current text.
 
-    A copy that the reader has changed is left alone. If the chapter has changed as well, its new copy is written next
-    to the old one as `<chapter>-2.ipynb`, and a message is printed.
+    A copy that the reader has changed is left alone. If the chapter has changed too, its new copy is written next to
+    the old one as `<chapter>-2.ipynb`, and a message is printed.
     """
     record_path = out / WRITTEN
     record = json.loads(record_path.read_text()) if record_path.exists() else {}
@@ -208,8 +208,8 @@ def _hash(text: str) -> str:
 
 
 def _outputs(app: Sphinx, config: Config) -> None:
-    """Register all output formats with MyST-NB, which would otherwise warn about every format that it can't show in
-    these builders. Here all outputs are simply copied."""
+    """Register all output formats with MyST-NB. Otherwise it would warn about every format that it can't show in these
+    builders. Here all outputs are simply copied."""
     shown = [(builder.name, kind, k) for builder in BUILDERS for k, kind in enumerate(("text/html", "text/plain"))]
     config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, *shown]
 

@@ -1,8 +1,8 @@
 """Start kernels without delay, as forks of a process that has already loaded the large libraries.
 
-Executing a short page would take four seconds, three of them for starting Python and loading torch, matplotlib and
-sympy. So one process loads these libraries once, but nothing from the book, and each page's kernel is a fork of that
-process.
+Executing a short page would take four seconds, three of which are spent on starting Python and loading torch,
+matplotlib and sympy. So one process loads these libraries once, but nothing from the book, and each page's kernel is a
+fork of that process.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
 FORKS = sys.platform == "linux"
-"""Whether kernels are forked. On systems other than Linux, a process can't be forked safely once its libraries have
-started threads."""
+"""Whether kernels are forked. On systems other than Linux, forking is not safe once a process's libraries have started
+threads."""
 
 
 class Kernels(AsyncKernelManager):
@@ -35,7 +35,7 @@ class Kernels(AsyncKernelManager):
 
 
 class _Forked(LocalProvisioner):
-    """Provisioner that gives Jupyter a forked process for its kernel."""
+    """Provisioner that gives Jupyter a forked process to use as its kernel."""
 
     async def launch_kernel(self, cmd: list[str], **options: object) -> dict:
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
@@ -86,7 +86,8 @@ def fork(environment: dict[str, str], arguments: list[str], folder: str) -> int:
 
 @cache
 def process(environment: tuple[tuple[str, str], ...]) -> subprocess.Popen:
-    """Start the process that forks kernels, all with this environment. It ends when this process does."""
+    """Start the process that forks kernels, all of them with this environment. It ends when the current process
+    ends."""
     return subprocess.Popen(
         [sys.executable, __file__],
         stdin=subprocess.PIPE,

@@ -29,7 +29,7 @@ def pages(reference: bool = True) -> list[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write `text` to `path` atomically: other processes see either the old content or the new one, never a part of
+    """Write `text` to `path` atomically: other processes see either the old content or the new content, never a part of
     it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -26,7 +26,7 @@ FOLDER = BUILD / "pdf"
 NAME = "rope-turn-by-turn.pdf"
 REFERENCES = "references"
 ARTICLE = re.compile(r'<article class="bd-article">(.*)</article>', re.DOTALL)
-# Remove scripts and their data, and the hidden texts that seals open.
+# Remove scripts and their data, and the hidden texts that the seals open.
 UNPRINTED = re.compile(r'<script\b.*?</script>|<div class="seal-text".*?</div>(?=</div>)', re.DOTALL)
 POINTS = re.compile(r'(\s(?:id|for|headers|popovertarget|aria-(?:labelledby|describedby|controls))=")([^"]+)"')
 LINK = re.compile(r'(\s(?:xlink:)?href=")([^"]*)"')
@@ -81,8 +81,8 @@ def core() -> list[str]:
 
 
 def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
-    """Return a page's article as a part of the document. Its ids, which are unique within the page, are made unique
-    within the document.
+    """Return a page's article as a part of the document. Ids that are unique within the page are made unique within the
+    document.
 
     Raises:
         ValueError: the page has no article.
@@ -111,7 +111,7 @@ def part(name: str, text: str, names: Sequence[str], address: str = "") -> str:
 
 
 def contents(parts: Sequence[str], pages: Sequence[int] = ()) -> str:
-    """Return a table of contents: links to the chapters and their sections, with page numbers if these are known."""
+    """Return a table of contents: links to the chapters and their sections, with page numbers if they are known."""
     rows, numbers = [], iter(pages)
 
     def link(id_: str, words: str) -> str:
@@ -151,7 +151,7 @@ def headings(data: bytes) -> list[int]:
 
 def document(html: Path, names: Sequence[str], address: str = "", pages: Sequence[int] = ()) -> str:
     """Return the pages as one HTML document, to be written to a file in a folder beside `html`. ``pages`` are the page
-    numbers for its table of contents."""
+    numbers for the table of contents."""
     parts = [part(name, (html / "book" / f"{name}.html").read_text(encoding="utf-8"), names, address) for name in names]
     title = escape(book_title())
     where = f"<p>{escape(address)}</p>" if address else ""
@@ -204,7 +204,7 @@ def printed(page: Path, target: Path) -> Path:
 def write(html: Path, folder: Path, names: Sequence[str], address: str = "") -> Path:
     """Print these pages of the site in `html` into `folder`, which must be beside it. Returns the path of the PDF.
 
-    The document is printed twice: only the first print shows which pages the sections are on, so only the second can
+    The document is printed twice. Only the first print shows which pages the sections are on, so only the second can
     list page numbers. The first two outline entries, for the cover and the contents, are skipped.
     """
     page, target = folder / "pages.html", folder / NAME

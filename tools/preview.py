@@ -1,5 +1,5 @@
-"""Draw the picture that represents the book in shared links and in the README: the front page's sentence with its
-arrows.
+"""Draw the picture that represents the book in shared links and in the README. It shows the front page's sentence with
+its arrows.
 
     python -m tools.preview
 

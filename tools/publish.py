@@ -1,8 +1,9 @@
 """Prepare the site for publication on a host: python -m tools.publish [https://…/book].
 
-This writes a copy of the built site to `_build/site`. It adds a Content-Security-Policy, and a zip of the whole book to
-read from disk. If the site's address is known, the pages name it for search engines and for previews of shared links, a
-sitemap is added, and notebooks that were downloaded on their own can fetch the package from the site.
+This writes a copy of the built site to `_build/site`, adding a Content-Security-Policy and a zip of the whole book to
+read from disk. If the site's address is known, the pages contain their addresses for search engines and for previews of
+shared links, and a sitemap is added. Notebooks that were downloaded on their own can then fetch the package from the
+site.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ ZIP = "rope-turn-by-turn.zip"
 PREVIEW = "_static/preview.png"
 CHARSET = re.compile(r'<meta charset="utf-8" ?/?>')
 NOT_LISTED = {"404.html", "search.html", "genindex.html", "index.html"}
-# Files that are not for readers: the record of the sources that the site was built from, and files of Sphinx.
+# Files that are not for readers: the record of the sources from which the site was built, and files of Sphinx.
 LEFT_OUT = shutil.ignore_patterns(".ropebook-built-from", ".buildinfo*", ".doctrees")
 
 
 class AddressError(ValueError):
-    """The address cannot be the address of a site."""
+    """Raised if an address cannot be the address of a site."""
 
 
 def checked(address: str) -> str:
-    """Check an address, and return it without a trailing slash. "" stays "".
+    """Check an address, and return it without a trailing slash. An empty string is returned unchanged.
 
     >>> checked("https://example.org/book/")
     'https://example.org/book'
@@ -95,7 +96,7 @@ class Page(HTMLParser):
 def policy(hashes: list[str], explores: bool, styled: bool) -> str:
     """Return a Content-Security-Policy. Scripts and styles must come from the site. Inline scripts are allowed only if
     their hash is given, and scripts can't evaluate text as code. Figures with dials are modules that the page creates
-    from its own text, so these modules, and the worker threads that they start, need `blob:`. Formulas need inline
+    from its own text. These modules, and the worker threads that they start, need `blob:`. Formulas need inline
     styles."""
     blob = ["blob:"] if explores else []
     rules = {
@@ -113,7 +114,7 @@ def policy(hashes: list[str], explores: bool, styled: bool) -> str:
 
 def head(page: Page, name: str, address: str) -> str:
     """Return the tags to add to a page's head: its policy and, if the site's address is known, the page's own address
-    and a preview."""
+    and the tags for a preview."""
     content = escape(policy(page.hashes(), page.explores, page.styled), quote=False)
     tags = [f'<meta http-equiv="Content-Security-Policy" content="{content}">']
     if address and name != "404.html" and not page.leads_on:
@@ -190,8 +191,8 @@ def sitemap(names: list[str], address: str) -> str:
 
 
 def _zip(html: Path, target: Path) -> None:
-    """Zip the whole site as built, without policies, because a browser may treat a page on disk and its style sheet as
-    coming from different origins."""
+    """Zip the whole site as built. The pages have no policies, because a browser may treat a page on disk and its style
+    sheet as coming from different origins."""
     files = [path for path in html.rglob("*") if path.is_file() and not path.name.startswith(".")]
     folder = target.stem
     takeaway.zipped({f"{folder}/{path.relative_to(html).as_posix()}": path.read_bytes() for path in files}, target)

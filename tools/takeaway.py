@@ -47,7 +47,7 @@ It installs nothing else.
 
 
 def zipped(files: Mapping[str, bytes], target: Path) -> None:
-    """Write a zip file from a mapping of names to contents. Equal contents produce identical files."""
+    """Write a zip file from a mapping of names to contents. Equal contents always give identical files."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:

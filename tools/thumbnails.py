@@ -1,5 +1,5 @@
-"""Small pictures of the explorers for the map of the book. Each is a section of the explorer's opening picture, without
-the words in it."""
+"""Small pictures of the explorers for the map of the book. Each picture is a section of the explorer's opening picture,
+without its words."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def cut(still: str, left: float, top: float, width: float, height: float) -> str
 
 
 def ensure(pictures: dict[str, str]) -> Path:
-    """Create a thumbnail for each name, in the subfolder `way/`, and return the folder. Each picture is specified by
-    its explorer and rectangle, as in "arrows 45 170 400 250"."""
+    """Create a thumbnail for each name, in the subfolder `way/`, and return the folder. Each thumbnail is specified by
+    an explorer and a rectangle, as in "arrows 45 170 400 250"."""
     for old in (FOLDER / "way").glob("*.svg"):
         if old.stem not in pictures:
             old.unlink()

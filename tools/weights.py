@@ -1,5 +1,5 @@
-"""The small model's weights as a file of the site. The file is a script, because a page opened from disk can't load any
-other kind of data."""
+"""Write the small model's weights as a file of the site. The file is a script, because a page opened from disk can't
+load any other kind of data."""
 
 from __future__ import annotations
 

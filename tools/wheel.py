@@ -1,7 +1,7 @@
 """Build the package as a wheel and as a source distribution: python -m tools.wheel [a folder for both].
 
-Both are built from a copy of the files that they need. setuptools leaves folders behind where it builds, and otherwise
-these might end up in the next wheel.
+Both are built from a copy of the necessary files. setuptools leaves folders behind where it builds, and these might
+otherwise end up in the next wheel.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ whole book.
 
     python -m tools.stills
 
-draws every explorer's opening picture into the package, ``ropebook/explorers/stills``, for notebooks on machines
-without Node. Stills of other states are kept in ``_build/stills``; the file name is a hash of everything that the still
-depends on.
+This draws every explorer's opening picture into the package, ``ropebook/explorers/stills``, for notebooks on machines
+without Node. Stills of other states are kept in ``_build/stills``; the file name is a hash of everything on which the
+still depends.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class StillError(Exception):
-    """An explorer could not be drawn."""
+    """Raised if an explorer could not be drawn."""
 
 
 def draw(states: list[dict], then: list[dict] | None = None) -> list[str]:
-    """Draw each widget state as SVG, all in one run of Node. A state has the traits by name, and the script as
-    ``_esm``. With ``then``, each figure is opened at its state, the traits in ``then`` are changed, and the result is
-    drawn."""
+    """Draw each widget state as SVG, all in one run of Node. A state maps trait names to values, and contains the
+    script as ``_esm``. With ``then``, each figure is opened at its state, the traits in ``then`` are changed, and the
+    result is drawn."""
     jobs = [{"script": state["_esm"], "state": _own(state)} for state in states]
     for job, changed in zip(jobs, then or [], strict=bool(then)):
         job["then"] = changed
@@ -50,7 +50,8 @@ def draw(states: list[dict], then: list[dict] | None = None) -> list[str]:
 
 
 def of(states: Iterable[dict]) -> list[str]:
-    """Return the SVG of each widget state, as `draw` does, but draw only states that have not been drawn before."""
+    """Return the SVG of each widget state. This works like `draw`, but draws only states that have not been drawn
+    before."""
     states = list(states)
     places = [KEPT / f"{_key(state)}.svg" for state in states]
     new = {place: state for place, state in zip(places, states, strict=True) if not place.exists()}
