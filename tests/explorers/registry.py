@@ -45,11 +45,11 @@ from tests.explorers.made_up import Measured
 class Entry:
     """An explorer (``kind``), and settings and limits for its tests.
 
-    ``corners`` are settings that matter; dials that they don't name keep their initial values. ``most`` limits random
-    integers whose own limits would make a test too slow. On a page, the explorer must keep its initial height at all
-    ``extremes``, unless ``grows`` is true. Labels must not touch one another, unless ``texts_touch`` is true, and none
-    may extend more than ``over_the_edge`` pixels beyond the figure. ``heaviest`` are the settings at which moving a
-    dial takes the most work.
+    ``corners`` are settings that the tests always include; dials that they don't name keep their initial values.
+    ``most`` limits random integers whose own limits would make a test too slow. On a page, the explorer must keep its
+    initial height at all ``extremes``, unless ``grows`` is true. Labels must not touch one another, unless
+    ``texts_touch`` is true, and no label may extend more than ``over_the_edge`` pixels beyond the figure. ``heaviest``
+    are the settings at which moving a dial takes the most work.
     """
 
     kind: type[Explorer]
@@ -74,7 +74,7 @@ class Entry:
 
 
 def ends_of_all_dials(explorer: type[Explorer], *names: str) -> list[dict[str, Any]]:
-    """Return the settings for every combination of these dials' lower and upper limits."""
+    """Return settings for every combination of these dials' lower and upper limits."""
     traits = explorer.dial_traits()
     limits = [(False, True) if isinstance(traits[n], Switch) else (traits[n].min, traits[n].max) for n in names]
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*limits)]

@@ -1,5 +1,5 @@
-"""Tests of dials whose limit depends on another dial. Such a dial can be set to its limit, values beyond the limit are
-refused, and the dial is lowered when the limit drops."""
+"""Tests of dials whose limit depends on another dial. Such a dial can be set to its limit, but not beyond it, and it is
+lowered when the limit drops."""
 
 from __future__ import annotations
 

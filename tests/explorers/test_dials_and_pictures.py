@@ -1,5 +1,5 @@
-"""Test that every dial has a visible effect. If a dial changes the numbers, it must also change the picture, to a
-picture with which the figure could have opened."""
+"""Test that every dial has a visible effect. If a dial changes the numbers, it must also change the picture. The
+changed picture must be one that the figure could have opened with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tools import stills
 
 
 def other_values(entry: Entry, figure: Explorer, name: str) -> list[Any]:
-    """Return another value for a dial, or several in case one of them has no effect."""
+    """Return another value for a dial, or several values in case one of them has no effect."""
     now, trait = getattr(figure, name), entry.kind.dial_traits()[name]
     if isinstance(trait, Switch):
         return [not now]
@@ -32,7 +32,7 @@ def other_values(entry: Entry, figure: Explorer, name: str) -> list[Any]:
 
 
 def turned(entry: Entry, figure: Explorer) -> list[tuple[str, Explorer]]:
-    """Return the figure with one dial changed at a time, for every dial that the other dials allow to change."""
+    """Return copies of the figure with one dial changed, for every dial that the other dials allow to change."""
     own, found = {name: getattr(figure, name) for name in entry.kind.dial_traits()}, []
     for name in own:
         for value in other_values(entry, figure, name):

@@ -1,7 +1,7 @@
 """Test that every explorer explains its colours next to its dials, and draws in no other colours.
 
-The colours are read from the drawings of each explorer at the settings in the registry. They may be variables of the
-page, mixtures of these variables, or colours of pixels.
+The colours are read from the drawings of each explorer at the settings in the registry. A colour may be a variable of
+the page, a mixture of such variables, or the colour of pixels.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NAMED = {name: direction(channels(PALETTE[number][LIGHT])) for name, number in H
 
 
 def hues_of(rgb: np.ndarray) -> set[str]:
-    """Return the names of the hues that occur in (colours, 3)."""
+    """Return the names of the hues that occur in an array of colours, (colours, 3)."""
     own = direction(rgb)
     size = np.linalg.norm(own, axis=-1)
     full = np.array([np.linalg.norm(one) for one in NAMED.values()])

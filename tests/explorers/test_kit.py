@@ -271,8 +271,8 @@ PAIR |= {"within": {"dial": "dim", "times": 0.5, "plus": -1, "label": "Dimension
 
 
 def test_a_dial_goes_as_far_as_another_one_lets_it():
-    """The limit applies to the dial's slider, to its field and to its description. At the limit, the message explains
-    why the dial can't go further."""
+    """The limit applies to the dial's slider, its field and its description. When the dial reaches the limit, a message
+    explains why it can't go further."""
     body = """
       return input.dims.map((dim) => {
         const now = present(input.pair, { dim });

@@ -98,7 +98,7 @@ def test_where_every_pair_turns_nothing_is_new():
     "model, turned, pairs", [("Llama 2", 46, 64), ("Llama 3", 35, 64), ("Qwen2.5", 40, 64), ("GPT-NeoX", 8, 12)]
 )
 def test_the_models_of_the_ladder(model, turned, pairs):
-    """Check how many pairs complete a turn within L. The chapter's notes count these pairs by hand."""
+    """Check how many pairs complete a turn within L. The chapter's notes count them by hand."""
     [(_, base, dim, length)] = [one for one in js.inside(Ladder, "return MODELS;") if one[0] == model]
     found = oracle(Ladder).compute(Ladder(base=base, dim=dim, trained_length=length).dials())
     assert (found["turned"], len(found["wavelengths"])) == (turned, pairs)

@@ -19,8 +19,8 @@ def as_complex(flat: np.ndarray | list) -> np.ndarray:
 
 
 def by_complex_numbers(dials: dict, shift: int) -> tuple[complex, complex, complex, complex]:
-    """Return query and key as complex numbers, one per pair: first both rotated, then both with the encoding added
-    instead."""
+    """Return the query and the key as complex numbers, one per pair: first with both rotated, then with the encoding
+    added to both instead."""
     dim, base = dials["dim"], dials["base"]
     q, k = (as_complex(draws.normals(f"lock {name} {dials['draw']}", dim)) for name in ("query", "key"))
     at = [(dials[name] + shift) * theta(dim, base) for name in "mn"]

@@ -184,7 +184,7 @@ def test_records(task):
 
 
 def test_the_means_of_bands_are_those_of_the_tables():
-    """The figure and the tables compute the band means in different ways, and must agree."""
+    """The figure and the tables compute the band means in different ways, and the results must agree."""
     alibi_bits, rope_bits = (tables.bits(synthetic()["opened"], id_, "python")[2] for id_ in ("alibi", "rope-10000"))
     found = computed(Measured, run="schemes")
     [alibi] = [rows for id_, rows in zip(found["lines"][1:], found["apart"], strict=True) if id_ == "alibi"]

@@ -1,4 +1,4 @@
-"""Tests of parsing numbers as readers type them into a field."""
+"""Tests of parsing the numbers that readers type into a field."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ def ends_of_all_dials(explorer: type, *names: str) -> list[dict]:
 
 
 def test_no_setting_of_the_dials_leaves_the_codes_ramp_without_a_value():
-    """The smallest base is 500. There the ramp runs forwards for every combination of the dials' limits, but for a
-    slightly smaller base it doesn't always."""
+    """The smallest base that can be set is 500. At this base, the ramp runs forwards for every combination of the
+    dials' limits. At a slightly smaller base, it doesn't always."""
     for dials in ends_of_all_dials(Ramp, *RAMP_ENDS):
         found = oracle(Ramp).compute(dials)
         assert found["low"] < found["high"]
@@ -78,8 +78,8 @@ def test_both_ramps(dials):
 
 
 def test_paper_and_code_on_llama_2s_numbers():
-    """At pair 38, the code's frequency is 3.04 times the paper's. Rounding isn't the reason, because the factor without
-    rounding is still 2.92."""
+    """At pair 38, the code's frequency is 3.04 times the paper's. Rounding isn't the reason: without it, the factor is
+    still 2.92."""
     found = oracle(Ramp).compute(Ramp().dials())
     assert (round(found["largest"], 2), found["pair"], round(found["ratio"][38], 2)) == (3.04, 38, 3.04)
     assert round(oracle(Ramp).compute(Ramp(truncate=False).dials())["largest"], 2) == 2.92

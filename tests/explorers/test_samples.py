@@ -1,4 +1,4 @@
-"""Test that random settings of every kind of dial include both limits and everything in between."""
+"""Test that random settings of dials of every type include both limits and everything in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAYS = {"label": "Dial", "note": "What it does."}
 
 
 class Probe(Explorer):
-    """An explorer without a figure that has one dial of every kind."""
+    """An explorer without a figure that has one dial of every type."""
 
     whole = Whole(0, min=-3, max=9, **WHY)
     even = Even(2, min=2, max=512, **WHY)

@@ -1,4 +1,4 @@
-"""Test that each check of the explorers' scripts can fail: it must find a mistake that was planted for it."""
+"""Test that each check of the explorers' scripts can fail, by planting a mistake that it must find."""
 
 from __future__ import annotations
 

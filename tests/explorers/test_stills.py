@@ -48,7 +48,7 @@ def test_a_still_is_one_small_drawing(entry):
 @every
 def test_colours_are_the_pages(entry):
     """Every colour is either one of the page's variables or a pair of colours for light and dark pages. For this
-    reason, there are two versions of each raster image."""
+    reason, each raster image comes in two versions."""
     [picture] = stills.draw([entry.kind().get_state()])
     own = re.sub(r"var\(--fig-[\w-]+,#[0-9a-f]{6}\)", "", picture)
     own = re.sub(r"light-dark\(#[0-9a-f]{6},#[0-9a-f]{6}\)", "", own)

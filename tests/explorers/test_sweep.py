@@ -53,7 +53,7 @@ def test_the_curves_of_the_sweep(base, dim, length):
 
 @pytest.mark.parametrize("pairs", [1, 2, 7])
 def test_sums_of_several_waves_at_even_steps(pairs):
-    """The explorers' curves are made of such sums, with any number of pairs, any step and any number of waves."""
+    """The explorers' curves consist of such sums, with any number of pairs, any step and any number of waves."""
     a, b = np.random.default_rng(pairs).normal(size=(2, 3, pairs))
     waves = [{"a": one.tolist(), "b": other.tolist()} for one, other in zip(a, b, strict=True)]
     for start, step, count in [(0, 1, 1), (500, -1, 130), (-70.5, 0.25, 64), (10**6, -1954, 512)]:

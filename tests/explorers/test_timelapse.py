@@ -28,7 +28,8 @@ def test_bases_grow_beyond_the_trained_length():
 
 
 def test_the_error_of_a_score_is_what_random_queries_and_keys_find():
-    """The expected error is the error of cached keys over 20000 draws, in units of the measured standard deviation."""
+    """The expected error is the error of cached keys, measured over 20000 draws, in units of the measured standard
+    deviation."""
     figure = Timelapse(length=40, trained_length=16, factor=2.0, dim=8)
     found = expected_of(figure)
     draws = torch.Generator().manual_seed(0)

@@ -1,5 +1,5 @@
-"""Reference values for the Alive explorer: the numbers that it computes without its model, and the numbers that it
-takes from the model's result."""
+"""Reference values for the Alive explorer: the numbers that it computes without its model, and those that it takes from
+the model's result."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ASKED = ("text", "own", "length", "method", "factor", "base")
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    ``bytes`` is the text that the model is to read. ``theta`` is in radians per position, and ``scale`` is a factor on
-    each query's scores. At distances of ``window`` and beyond, queries and keys are rotated to the positions
-    ``farQuery`` and ``farKey``; a ``window`` of 0 means that this never happens. ``fresh`` says whether the result
-    belongs to the current dial settings.
+    ``bytes`` is the text for the model to read. ``theta`` is in radians per position, and ``scale`` is a factor on each
+    query's scores. At distances of ``window`` and beyond, queries and keys are rotated to the positions ``farQuery``
+    and ``farKey``; a ``window`` of 0 means that this never happens. ``fresh`` says whether the result belongs to the
+    current dial settings.
 
     The other entries come from the result: the bytes that were read (``shown``), the ``bits`` of each byte except the
     first, the same values for the unmodified model (``plain``), the chosen ``byte``, the head's attention weights at

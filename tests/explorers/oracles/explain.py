@@ -14,8 +14,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     ``error`` is the message shown when the file can't be parsed. ``words`` describe the file and one table of
     frequencies; ``findings`` and ``snippets`` come from the report. ``kinds`` is the number of kinds of layers, and
     ``name`` is the kind shown. θ is given before scaling (``plain``) and at the target length (``long``). ``turned``
-    says which pairs complete a turn, ``beyond`` how far each pair exceeds its trained angles, and ``fresh`` how many
-    pairs reach a new angle. ``near`` and ``far`` are the two lengths that are compared.
+    says which pairs complete a turn, ``beyond`` says how far each pair exceeds its trained angles, and ``fresh`` says
+    how many pairs reach a new angle. ``near`` and ``far`` are the two lengths that are compared.
 
     >>> from ropebook.explorers.explain import Explain
     >>> data = compute(Explain().dials())

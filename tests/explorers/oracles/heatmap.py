@@ -76,15 +76,15 @@ def blends(dials: dict[str, Any], size: bool = False) -> tuple[np.ndarray, int]:
 
     Up to 640 positions get a column each. Longer texts are smoothed: a column centred at c is the weighted mean of all
     positions m with |m − c| < 2·per, including positions before 0 and after the last one. The weights are cos²(π(m −
-    c)/(4·per)), a Hann window, which makes waves too short for the columns vanish instead of looking like slower ones.
-    With ``size=True``, the absolute values of the encoding are averaged.
+    c)/(4·per)), a Hann window. It makes waves that are too short for the columns vanish, instead of looking like slower
+    waves. With ``size=True``, the absolute values of the encoding are averaged.
     """
     dim, length = dials["dim"], dials["length"]
     per = math.ceil(length / MOST_COLUMNS)
     middles = torch.arange(math.ceil(length / per), dtype=torch.float64) * per + (per - 1) / 2
     reach = 2 * per if per > 1 else 1
-    # Each centre plus each offset must be an integer position. So the offsets are integers if the centres are, and
-    # half-integers otherwise.
+    # Each centre plus each offset must be an integer position. So the offsets are integers if the centres are integers,
+    # and half-integers otherwise.
     offsets = np.arange(1 - reach, reach) if per % 2 else np.arange(0.5 - reach, reach)
     weights = np.cos(np.pi * offsets / (2 * reach)) ** 2
     total = np.zeros((len(middles), dim))

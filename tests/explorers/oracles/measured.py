@@ -35,9 +35,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
     ``hereApart`` is the mean in the chosen window minus the mean of ``against``, for each of the other lines. ``apart``
     is the mean difference in each band with its interval or, for a scheme, each seed's difference. ``last`` has the
-    bits per byte beyond L when the model only sees the last L bytes, and ``lastApart`` has these bits in each band,
+    bits per byte beyond L when the model sees only the last L bytes, and ``lastApart`` has these bits in each band,
     minus those of ``against``. ``band`` is the index of the band that contains the position, and ``distance`` is the
-    index of the distance nearest to it.
+    index of the distance nearest to the position.
     """
     data, position, text = dials["measured"], dials["position"], dials["text"]
     cells, edges, distances = data["cells"], data["edges"], data["distances"]
@@ -128,7 +128,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 
 
 def chosen_key(dials: Mapping[str, Any]) -> str:
-    """Return the cell that the dials select. If it doesn't exist, fall back to the cell without fine-tuning, then
+    """Return the cell that the dials select. If there is no such cell, fall back to the cell without fine-tuning, then
     without the factor, then without the method."""
     method = f"{LONGER}/{dials['method']}"
     keys = [f"{method}/{dials['factor']}/tuned"] if dials["tuned"] else []

@@ -58,7 +58,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 def positions_of(dials: dict[str, Any]) -> torch.Tensor:
     """Return the positions from which the angles are computed, (count,) in float64.
 
-    Those that float16 can't represent are infinite.
+    Positions that float16 can't represent are infinite.
     """
     positions = dials["first"] + torch.arange(dials["count"], dtype=torch.float64)
     if dials["rounded"] in ("positions", "everything"):

@@ -17,7 +17,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
     ``first`` and ``second`` are the curves of the two schemes at n − m = −256 … 256: one curve per head, or a single
     curve if all heads share it. ``here`` has both schemes' values for the chosen head at the chosen offset, and
-    ``mirrored`` has those at the opposite offset.
+    ``mirrored`` has the values at the opposite offset.
 
     >>> from ropebook.explorers.rivals import Rivals
     >>> compute(Rivals(second="kerple").dials())["here"]

@@ -37,7 +37,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the scale of the tolerance for each entry.
 
     Weights add up to 1. An output is Σ w v with Σ w = 1, so the sum of its terms is at most the largest |v|. The
-    largest |output| can't exceed that either, so we use it as a stricter scale.
+    largest |output| can't exceed this value either, so we use it as a stricter scale.
     """
     largest = float(np.abs(compute(dials)["typedOutputs"]).max())
     return {

@@ -16,10 +16,10 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     The entries for the chosen base are the curve at every distance below the length (``values``), its ``mean``, its
-    smallest value (``least``) and the distance where it occurs (``leastAt``), the number of local ``maxima``, and the
-    first distances at which the curve is below ½ (``belowHalf``) and below 0 (``firstNegative``), each −1 if there is
-    none. The entries for all ten bases are the ``curves`` at a sample of ``distances`` (see `sampled_distances`), and
-    the first distance at which each curve is below ½ (``halves``, −1 if there is none).
+    smallest value (``least``), the distance where that value occurs (``leastAt``), the number of local ``maxima``, and
+    the first distances at which the curve is below ½ (``belowHalf``) and below 0 (``firstNegative``), each −1 if there
+    is none. The entries for all ten bases are the ``curves`` at a sample of ``distances`` (see `sampled_distances`),
+    and the first distance at which each curve is below ½ (``halves``, −1 if there is none).
 
     >>> from ropebook.explorers.sweep import Sweep
     >>> figure = Sweep(base=10_000, dim=128)
