@@ -13,8 +13,8 @@ HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 
 
 class Names(HTMLParser):
-    """Collects the fragments on a page: the ids of its sections, targets, equations and terms, and the names of its
-    explorers."""
+    """Parser that collects the fragments on a page: the ids of its sections, targets, equations and terms, and the
+    names of its explorers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def names_of(page: Path) -> Names:
 
 
 def addresses(site: Path) -> list[str]:
-    """Return every page in the folder `book` and every permanent fragment, such as "decay.html" and
+    """Return the addresses of all pages in the folder `book` and of all permanent fragments, such as "decay.html" and
     "decay.html#by-hand"."""
     found = []
     for page in sorted((site / "book").glob("*.html")):
@@ -61,7 +61,7 @@ def addresses(site: Path) -> list[str]:
 
 
 def leads_nowhere(address: str, site: Path, moved: dict[str, str], pages: dict[str, Names]) -> str | None:
-    """Explain why an address can't be resolved on a site. Returns None if it can be."""
+    """Explain why an address can't be resolved on a site. Returns None if the address can be resolved."""
     name, _, fragment = address.partition("#")
     if address in moved:
         return leads_nowhere(moved[address], site, {}, pages)

@@ -1,5 +1,5 @@
-"""Report how much code readers of the site see, and how much of it is cut off: python -m tests.site.code_in_sight
-[SITE].
+"""Report how much code readers of the site see, and how much of that code is cut off: python -m
+tests.site.code_in_sight [SITE].
 
 Code is in sight unless a closed fold hides it. A cell is plumbing if it only imports, only calls one function, or only
 checks. A block is clipped if it is wider than its box. Output printed in columns is allowed to be wider, because it
@@ -46,7 +46,7 @@ def blocks(page: Page) -> list[dict]:
 
 
 def is_plumbing(source: str, prints: bool = False) -> bool:
-    """Return whether a cell only imports, only makes one call and prints nothing, or only checks.
+    """Return whether a cell only imports, only makes a single call that prints nothing, or only checks.
 
     >>> [is_plumbing(one) for one in ("import math", "table({})", "assert 1", "x = 1")]
     [True, True, True, False]

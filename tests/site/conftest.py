@@ -18,7 +18,7 @@ from tests.site.figures import ROOM, STATIC, Quiet, page_of
 from tools import book, browser, weights
 from tools.paths import HTML
 
-# This becomes true when every explorer has either started or reported why it can't.
+# This becomes true once every explorer has either started or reported why it can't.
 SETTLED = "document.querySelectorAll('.explorer:not(.explorer-alive):not(:has(.explorer-failed))').length === 0"
 # in milliseconds; the limit is generous because other tests may keep the processor busy
 expect.set_options(timeout=30_000)
@@ -26,9 +26,10 @@ SKIPPED = os.environ.get("SKIP_BROWSER") == "1"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Retry a test if it fails in a browser. On a busy machine, any of the 1,600 or so tests may run out of time.
+    """Retry a test if it fails in a browser, because on a busy machine any of the 1,600 or so tests may run out of
+    time.
 
-    The summary lists such a test under "RERUN". Even so, it may have found a real bug.
+    The summary lists such a test under "RERUN". Even then, the test may have found a real bug.
     """
     mark = pytest.mark.flaky(reruns=1)
     if SKIPPED:
@@ -82,7 +83,7 @@ class Visit:
 
 @contextlib.contextmanager
 def visiting(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
-    """Open pages, and close them at the end."""
+    """Context manager that yields a function for opening pages, and closes all of the pages at the end."""
     contexts = []
 
     def opened(
@@ -149,7 +150,7 @@ def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
 
 @pytest.fixture(scope="module")
 def shared(request: pytest.FixtureRequest, chromium: Browser, server: str) -> Iterator[Visit]:
-    """A wide page in the light theme. The tests in a module share it one after another, and each of them leaves it
+    """A wide page in the light theme. The tests in a module share this page one after another, and each leaves it
     unchanged."""
     with visiting(chromium, server) as opened:
         yield opened(request.param)
@@ -178,7 +179,7 @@ def root(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def context(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """Return a browser context with these options. All tests share it, because creating a context costs as much as
+    """Return a browser context with these options. All tests share the context, because creating one costs as much as
     opening four pages."""
     made = {}
 

@@ -1,5 +1,5 @@
-"""Build a page of explorers, read from it and interact with it. The page contains the same widget state that MyST-NB
-would write, so no built book is needed."""
+"""Build a page of explorers, read data from it, and interact with it. The page contains the same widget state that
+MyST-NB would write, so the tests need no built book."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STATIC = ROOT / "book" / "_static"
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 DARK = palette.variables(palette.DARK)
-# Pictures get all the height that they may have, as in a high window.
+# Pictures get the largest height that they may have, as in a high window.
 ROOM = ".rb .rb-height.rb-height{height:600px}@container(max-width:34rem){.rb .rb-height.rb-height{height:400px}}"
 # Give the text the same margins as on the site.
 MARGINS = "body{margin:0}main{padding-inline:1rem}@media(min-width:600px){main{padding-inline:2rem}}"
@@ -62,8 +62,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
     def end_headers(self) -> None:
-        # if two pages with the same name are written within a second, a browser might otherwise show the first one
-        # twice
+        # If two pages with the same name were written within a second, a browser might show the first one twice.
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
@@ -87,7 +86,7 @@ def rest(page: Page, milliseconds: int = 300) -> None:
 
 
 def hash_of(page: Page) -> str:
-    """Wait until the address contains the dials, and return its fragment."""
+    """Wait until the address contains the dial settings, and return its fragment."""
     rest(page)
     return page.evaluate("location.hash")
 
@@ -124,7 +123,7 @@ def stage_width(page: Page, which: int = 0) -> int:
 
 
 def show_panel(page: Page, name: str) -> None:
-    """On a narrow stage, select the panel with this name. A wide stage shows all panels anyway."""
+    """Select the panel with this name if the stage is narrow. A wide stage shows all panels anyway."""
     button = page.locator(".rb-panels").get_by_role("button", name=name, exact=True)
     if button.is_visible():
         button.click()
@@ -134,7 +133,8 @@ def show_panel(page: Page, name: str) -> None:
 
 
 def pixels(page: Page, points: list[tuple[float, float]]) -> np.ndarray:
-    """Return the colours, (points, 3), of the first canvas on white paper. The points are given in CSS pixels."""
+    """Return the colours, (points, 3), of the first canvas at these points, on white paper. The points are given in CSS
+    pixels."""
     return np.array(
         page.evaluate(
             """(points) => points.map(([x, y]) => {
@@ -158,7 +158,7 @@ WHITE, BLUE, ORANGE, INK, GREY = np.array([channels(name) for name in ("paper", 
 
 
 def column(page: Page, x: float, top: float, bottom: float) -> np.ndarray:
-    """Return the colours, (rows, 3), in one column of the canvas on white paper, from top to bottom. The column is
+    """Return the colours, (rows, 3), in one column of the canvas, from top to bottom and on white paper. The column is
     given in CSS pixels."""
     return np.array(
         page.evaluate(

@@ -1,5 +1,5 @@
-"""What of a figure a reader sees at one glance: its picture, its readouts, its sentence, its question and the dial that
-the question asks for."""
+"""Find out which parts of a figure a reader sees at one glance: its picture, its readouts, its sentence, its question,
+and the dial that the question asks for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from playwright.sync_api import Page
 
 SIZES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
 
-# For one figure of the page: how many pixels of each part are out of the window or behind something, and how high the
-# picture is. With `seek`, this is where the page is scrolled to the best place; otherwise the page stays where it is.
+# Measures one figure of the page: how many pixels of each part are outside the window or behind something else, and how
+# high the picture is. With `seek`, the page is first scrolled to the best place; otherwise it stays where it is.
 SEEN = """([which, step, seek, only]) => {
   const place = document.querySelectorAll('.explorer')[which];
   const root = place.querySelector('.rb');
@@ -63,7 +63,7 @@ SEEN = """([which, step, seek, only]) => {
   return { hidden: best.filter(([, hidden]) => hidden > 1), height: stage.getBoundingClientRect().height, small };
 }"""
 
-# The steps that the page asks with a figure, in order: the dials that they ask for.
+# Lists the steps that the page asks about a figure, in order, with the dials that each step asks for.
 STEPS = """(which) => {
   const { explorer } = document.querySelectorAll('.explorer')[which].dataset;
   return [...document.querySelectorAll(`.try-step[data-explorer="${explorer}"]`)].map((step) => ({
@@ -74,7 +74,8 @@ STEPS = """(which) => {
 
 
 class Sight(NamedTuple):
-    """One state of a figure: which step, after what, what is hidden by how much, and the picture's height."""
+    """One state of a figure: the number of the step, what happened before, which parts are hidden and by how much, and
+    the picture's height."""
 
     step: int
     after: str
@@ -88,7 +89,7 @@ def figures_of(page: Page) -> list[str]:
 
 
 def walk(page: Page, which: int, only: bool = False) -> list[Sight]:
-    """Look at a figure in its opening state, and after *Set up* and after *Just show me* of each of its steps."""
+    """Look at a figure in its opening state, and then for each of its steps after *Set up* and after *Just show me*."""
     steps = page.evaluate(STEPS, which)
     root = page.locator(".explorer").nth(which).locator(".rb")
 

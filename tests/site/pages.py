@@ -1,4 +1,4 @@
-"""The pages of the site, listed without building it, so that each page can have its own test."""
+"""The pages of the site. They are listed without building it, so that each page can have its own test."""
 
 from tools.execute import chapters
 from tools.paths import ROOT, pages

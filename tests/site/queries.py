@@ -1,8 +1,8 @@
 """Check which pages the search finds when readers ask in their own words: python -m tests.site.queries FILE.
 
-The file contains a list of {"query", "pages"}: what somebody typed, and some pages. At least one of these pages must be
-among the first three results. The results come from the built page's own script, which searches the built index in
-Node.
+The file contains a list of {"query", "pages"}: what somebody typed, and pages that answer it. At least one of these
+pages must be among the first three results. The results come from the built page's own script, which searches the built
+index in Node.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def answers(site: Path, queries: list[str]) -> list[list[list[str]]]:
 
 
 def missed(site: Path, asked: list[dict]) -> dict[str, list[str]]:
-    """Return the queries that fail: none of their pages is among the first three results. The pages that were found
-    instead are returned as well."""
+    """Return the queries that fail because none of their pages is among the first three results. Each is returned with
+    the pages that were found instead."""
     found = answers(site, [one["query"] for one in asked])
     first = [[page for page, _ in places[:FIRST]] for places in found]
     return {one["query"]: pages for one, pages in zip(asked, first, strict=True) if not set(one["pages"]) & set(pages)}

@@ -46,7 +46,7 @@ def test_an_address_that_has_moved_is_followed(visit):
 
 @pytest.fixture
 def pages_with(chromium, tmp_path):
-    """Open a browser page at an address. The page has the site's script and a table of moved addresses."""
+    """Open a browser page at an address. The page has the site's script and a table of addresses that have moved."""
     contexts = []
 
     def opened(table: str, fragment: str):

@@ -1,4 +1,5 @@
-"""Tests of the buttons that bring a figure to the reader with the dials set, and of the buttons that take it back."""
+"""Tests of two kinds of buttons: those that bring a figure to the reader with its dials set, and those that take it
+back."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_a_script_stands_once_on_a_page(site, path):
 
 @pytest.mark.parametrize("path", EXPLORED)
 def test_no_id_stands_twice_on_a_page(site, path):
-    """Static pictures have ids for clips and gradients, and a page may have several pictures."""
+    """Static pictures use ids for clip paths and gradients, and a page may contain several pictures."""
     text = (site / path).read_text(encoding="utf-8")
     stills = re.findall(r'<div class="explorer-still">(<svg .*?</svg>)', text, re.DOTALL)
     assert stills

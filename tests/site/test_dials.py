@@ -1,5 +1,5 @@
-"""Tests of a figure's dials. Each dial has one line and a slider, an error message appears below the dial's own field,
-and a fold hides the remaining dials."""
+"""Tests of a figure's dials. Each dial takes up one line and has a slider, an error message appears below its own
+field, and a fold hides the remaining dials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.explorers.registry import every
 from tests.site.figures import dials, enter, rest, stage_width
 from tools import assets
 
-# The picture and, on a phone, the words stay in the window while the page scrolls, so this looks at all from one place.
+# Returns the positions of all dials, the picture and the readouts. The picture and, on a phone, the words stay in the
+# window while the page scrolls, so all positions are measured with the page scrolled to the top.
 TOPS = """() => {
   const from = scrollY;
   scrollTo(0, 0);
@@ -25,7 +26,7 @@ TOPS = """() => {
   scrollTo(0, from);
   return found;
 }"""
-# Whether the middle and the lower edge of a part are in the window, with nothing in front of them.
+# Returns whether the middle and the lower edge of a part are inside the window, with nothing in front of them.
 SEEN = """(part) => {
   part.style.pointerEvents = 'auto'; // what cannot be clicked is not found
   const { left, width, top, bottom } = part.getBoundingClientRect();
@@ -56,7 +57,8 @@ def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened
     assert picture["height"] <= 0.52 * 844
 
 
-# The schemes come first in the Rivals figure, because only some of them have a base and a dimension.
+# Figures in which the base and the dimension may be hidden. In Rivals, the schemes come first, because only some of
+# them have a base and a dimension.
 FOLDED = {"Rivals"}
 
 
@@ -152,7 +154,7 @@ def test_what_is_half_typed_survives_a_drawing(opened):
     field.press("Enter")
     assert dials(page)["base"] == 500
     field.fill("7")
-    field.press("ArrowUp")  # an arrow key moves the dial from its current value, not from the partly typed value
+    field.press("ArrowUp")  # an arrow key changes the dial's current value, not the partly typed one
     assert dials(page)["base"] > 500
     expect(field).not_to_have_value("7")
 

@@ -106,7 +106,7 @@ def test_sliders_by_mouse_and_keys(opened):
 
 
 class Chooser(Explorer):
-    """A figure that only shows which of its texts has been chosen."""
+    """A figure that shows only which of its texts has been chosen."""
 
     SCRIPT = """import { dials } from "./chooser.py";
 import { html, setText } from "./kit/elements.js";
@@ -244,8 +244,8 @@ def test_a_setting_can_be_shared(opened, over):
             {"peak": 2000, "distance": 3000, "span": 4096},
         ),
         (Timelapse, "#timelapse.length=2000&timelapse.room=4096", {"length": 2000, "room": 4096}),
-        # If the values of two dials are incompatible, the page adjusts the same dial that it would adjust if a reader
-        # moved them.
+        # If the values of two dials are incompatible, the page adjusts the same dial as it would if a reader moved
+        # them.
         (Timelapse, "#timelapse.length=4000&timelapse.room=1024", {"length": 1024, "room": 1024}),
         # The chosen text is checked against the words in the address, in whatever order the settings are given.
         (Shuffle, "#shuffle.order=2,0,1&shuffle.words=a+b+c", {"words": "a b c", "order": [2, 0, 1]}),
@@ -555,8 +555,8 @@ def test_a_view_that_is_closed_stops_listening(opened):
 def test_work_per_key_is_small(opened):
     """Check the work per key press for 512 entries and 4096 tokens. The target is 8 ms, and the test fails above 50 ms.
 
-    Other processes may slow the test down. For this reason we take the best of five rounds, or the first round that
-    meets the target.
+    Other processes may slow the test down. We therefore take the best of five rounds, or the first round that meets the
+    target.
     """
     longest = Timelapse(room=4096, length=4000, trained_length=512, factor=2.0, dim=512)
     page = opened([Ladder(dim=512, **dict.fromkeys(METHODS, True)), Ramp(dim=512), longest])
@@ -578,8 +578,8 @@ def test_work_per_key_is_small(opened):
 
 @pytest.mark.timing
 def test_work_per_event_is_small(opened):
-    """Check how long the script and the drawing take, from the event to the finished picture. The target is 8 ms (`make
-    bench` records it), and the test fails above 50 ms."""
+    """Check how long the script and the drawing take, from the event until the picture is finished. The target is 8 ms
+    (`make bench` records the time), and the test fails above 50 ms."""
     long = Shuffle(words="rotary position embeddings are surprisingly simple once understood")
     page = opened([long, Saturation(n_keys=32)], reduced_motion="no-preference")
     turn = """async (which) => {

@@ -21,7 +21,7 @@ PLACES = {
 
 
 def families(page: Page, selector: str) -> dict[str, int]:
-    """Return the fonts that the browser actually used for an element, with the number of letters drawn in each."""
+    """Return the fonts that the browser actually used for an element, and the number of letters drawn in each font."""
     tools = page.context.new_cdp_session(page)
     tools.send("DOM.enable")
     tools.send("CSS.enable")

@@ -1,5 +1,5 @@
-"""Tests of the first screen, above the prose: a sentence with an arrow for each word. The arrows rotate as the sentence
-slides along the text."""
+"""Tests of the first screen, above the prose. It shows a sentence with an arrow for each word, and the arrows rotate as
+the sentence slides along the text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_dragged_every_arrow_turns_and_the_angle_stays(front, width, height):
 
 def test_other_words_can_be_chosen_and_keys_move_it(front):
     page = front()
-    # "down" is as near to "cat" as "it" was, and takes its place
+    # "down" is now as near to "cat" as "it" was, and replaces it
     page.get_by_role("button", name=re.compile("^down")).click()
     expect(page.locator(".front-angle")).to_have_text("60°")
     expect(page.locator(".front-token.front-query > span")).to_have_text("down")

@@ -1,4 +1,4 @@
-"""Tests of dragging inside a picture and of the button that starts an animation, in a figure with one mark on a
+"""Tests of dragging inside a picture, and of the button that starts an animation. Both use a figure with one mark on a
 line."""
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tests.site.figures import dials, settle
 
 
 class Line(Explorer):
-    """A mark at 0 to 100 on a line of 200 pixels. The mark has a small handle, and the line has a wide area below
-    it."""
+    """A mark that moves from 0 to 100 on a line of 200 pixels. The mark has a small handle, and there is a wide area
+    below the line."""
 
     SCRIPT = """import { dials } from "./line.py";
 import { html, put } from "./kit/elements.js";
@@ -126,7 +126,7 @@ def thumb(page: Page, points: list[tuple[float, float]]) -> None:
 
 
 def come_to_rest(page: Page) -> None:
-    """Wait until the page hasn't scrolled for 15 frames. After the thumb is lifted, scrolling continues for some
+    """Wait until the page hasn't scrolled for 15 frames. After a thumb is lifted, scrolling continues for some
     frames."""
     page.evaluate("""new Promise((done) => {
       let [last, still] = [scrollY, 0];
@@ -194,7 +194,7 @@ def playing(opened, start: int = 0, **options) -> Page:
 
 
 def stopped(page: Page, end: bool = False) -> None:
-    """Check that the mark has stopped, either at the end of the line or before it."""
+    """Check that the mark has stopped, either at the end of the line or before the end."""
     expect(page.get_by_role("button", name="Play")).to_have_count(2)
     assert (place(page) == 100) == end
     assert not moving(page)

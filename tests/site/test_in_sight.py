@@ -1,4 +1,4 @@
-"""Tests that a picture never hides its text: it stays in place while the dials scroll past, but never covers the
+"""Tests that a picture never hides text. It stays in place while the dials scroll past, but it never covers the
 text."""
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from tests.explorers.registry import every
 from tests.site.figures import settle
 
 LAPTOPS_AND_PHONES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
-# For every scroll position of the page, in steps of 40 px: how much of the text the picture covers. (Dials below the
-# picture pass behind it and come out again. On a phone, the picture passes under the words at the end.)
+# Scrolls through the page in steps of 40 px, and returns the largest height of text that the picture covers. (Dials
+# below the picture pass behind it and reappear. On a phone, the picture passes under the words at the end.)
 COVERED = """() => {
   const stage = document.querySelector('.rb-stage');
   const others = [...document.querySelectorAll('.rb-words-all, .rb-body > :is(.rb-title, .rb-note)')];
@@ -34,7 +34,7 @@ COVERED = """() => {
 @every
 def test_the_picture_covers_no_words(opened, entry):
     page = opened([entry.kind()], room="")
-    # A page has text above and below the figure; with its dials open the figure is as tall as it can be.
+    # A page has text above and below the figure. With its dials open, the figure is as tall as it can be.
     page.add_style_tag(content="main { padding-block: 100vh; }")
     for width, height in LAPTOPS_AND_PHONES:
         page.set_viewport_size({"width": width, "height": height})

@@ -1,4 +1,4 @@
-"""Tests of a page as a PDF: it has its outline, its numbered equations and its figures, and nothing is cut off."""
+"""Tests of a page as a PDF. It has an outline, numbered equations and figures, and nothing is cut off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from tools import pdf
 from tools.paths import ROOT
 
-# Formulas and pictures that are wider than the paper, even after fitting.
+# Lists formulas and pictures that are wider than the paper, even after they have been shrunk to fit.
 CUT = """() => [...document.querySelectorAll(".katex-display .base, article svg, article img")].filter((one) => {
   const box = one.getBoundingClientRect();
   return box.width && box.right > document.documentElement.clientWidth + 1;
@@ -24,7 +24,7 @@ MISSING = """() => [...document.querySelectorAll("article img")]
 
 def test_a_page_prints_with_its_outline(site, tmp_path):
     (tmp_path / "html").symlink_to(site)
-    # in a separate process, because the tests' browser already runs an event loop in this one
+    # This runs in a separate process, because the tests' browser already runs an event loop in this one.
     print_it = "import sys; from pathlib import Path; from tools import pdf; "
     print_it += "print(pdf.write(Path(sys.argv[1]), Path(sys.argv[2]), ['derivation']))"
     command = [sys.executable, "-c", print_it, str(site), str(tmp_path / "pdf")]

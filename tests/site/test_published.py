@@ -19,7 +19,7 @@ ADDRESS = "https://example.org/book"
 # Selects explorers that have neither started nor reported why they can't. We use a selector because waiting for a
 # function would make Playwright evaluate a string, which the policy forbids.
 WAITING = ".explorer:not(.explorer-alive):not(:has(.explorer-failed))"
-# Installed before any of the page's own scripts run, so it sees everything that the policy refuses.
+# This is installed before any of the page's own scripts run, so it records everything that the policy refuses.
 LISTEN = """window.refused = [];
 document.addEventListener("securitypolicyviolation",
   (event) => window.refused.push(`${event.violatedDirective} refuses ${event.blockedURI} ${event.sample}`));"""
@@ -63,7 +63,7 @@ def host(published) -> Iterator[str]:
 
 @pytest.fixture
 def opened(chromium: Browser) -> Iterator[Callable[..., list[str]]]:
-    """Open a page in a new tab, perform an action on it, and return all errors."""
+    """Open a page in a new tab, perform an action there, and return all errors."""
     context = chromium.new_context(reduced_motion="reduce")
     context.add_init_script(LISTEN)
     tab, problems = context.new_page(), []
@@ -97,7 +97,7 @@ def search(tab: Page) -> None:
 
 
 def read_with_the_model(tab: Page) -> None:
-    """Make the figure load the model, and check that it starts only one thread to run the model."""
+    """Make the figure load the model, and check that it starts only one thread for the model."""
     figure = tab.locator(".explorer[data-explorer=alive]")
     figure.scroll_into_view_if_needed()
     figure.get_by_role("combobox", name="Method").select_option("ntk")

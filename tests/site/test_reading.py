@@ -10,9 +10,9 @@ from tests.site.figures import rest, settle
 from tests.site.pages import FIRST
 
 STOPS = 12
-# Scrolls to the given number of positions, follows each link in the list, and reports every time that the wrong section
-# is highlighted. After scrolling, the page may still move a little, because something above has changed its height. The
-# test therefore waits.
+# Scrolls to a given number of positions, follows each link in the list of sections, and reports every time that the
+# wrong section is highlighted. After scrolling, the page may still move a little, because something above has changed
+# its height. The test therefore waits.
 MARKED = """async stops => {
   document.documentElement.style.scrollBehavior = 'auto';
   const links = [...document.querySelectorAll('.page-toc a[href^="#"]')];

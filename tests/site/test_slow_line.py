@@ -1,5 +1,5 @@
-"""Tests of a slow connection, over which a page arrives in two pieces and its fonts even later. Text that has already
-appeared must not move when the rest arrives."""
+"""Tests of a slow connection, over which a page arrives in two pieces and its fonts even later. Text that is already
+visible must not move when the rest arrives."""
 
 from __future__ import annotations
 

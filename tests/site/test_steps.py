@@ -1,5 +1,5 @@
-"""Test the questions that a figure asks on its page: its card shows one at a time, and gives the reason once the
-reader has tried it."""
+"""Tests of the questions that a figure asks on its page. The figure's card shows one question at a time, and gives the
+reason once the reader has tried to answer it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tools import assets
 
 
 class Asked(NamedTuple):
-    """A step of a page: of Turn, unless it says otherwise."""
+    """One step of a page. By default, it belongs to the Turn explorer."""
 
     sentence: str = "Turn the position. How far is it?"
     start: str = "position=3&dim=8&pair=1"
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
 
 
 def listed(*asked: Asked) -> str:
-    """The page's HTML for these steps."""
+    """Return the page's HTML for these steps."""
     document = new_document("page", get_default_settings(html5_polyglot.Writer))
     writer = html5_polyglot.HTMLTranslator(document)
     for one in asked:
@@ -49,7 +49,8 @@ def listed(*asked: Asked) -> str:
 
 @pytest.fixture
 def tried(context, folder, root):
-    """Open a page of figures with steps below them, or, if ``between``, with the steps after the first figure."""
+    """Open a page of figures with steps. The steps are below all figures or, with ``between``, after the first
+    figure."""
     pages = []
 
     def open_(asked, figures=(Turn,), between=False, width=1280, height=800, **options):
@@ -74,7 +75,7 @@ def tried(context, folder, root):
         page.close()
 
 
-# Where the question stands in the page, wherever that is scrolled to.
+# Where the question is on the page, however far the page is scrolled.
 PLACE = """() => {
   const { x, y } = document.querySelector('.rb-try').getBoundingClientRect();
   return [x, Math.round(y + scrollY)];
@@ -102,7 +103,7 @@ def test_it_asks_then_the_reader_does_it_and_then_it_says_why(tried):
     enter(page, "Position m", 100)
     expect(mark).to_have_text("✓ Done")
     expect(why).to_have_text("You said: Near. But: Far. It takes many positions.")
-    enter(page, "Position m", 5)  # it stays done
+    enter(page, "Position m", 5)  # the step stays done
     settle(page)
     expect(mark).to_have_text("✓ Done")
     button(page, "Try it again").click()
@@ -125,7 +126,7 @@ def test_what_is_done_without_set_up_or_a_guess_counts(tried):
 
 
 def test_a_goal_that_is_met_already_has_to_be_met_anew(tried):
-    page = tried([Asked(start="position=1", show="position=3", goal="position>=3")])  # it opens at 5
+    page = tried([Asked(start="position=1", show="position=3", goal="position>=3")])  # the figure opens at 5
     mark = page.locator(".rb-try-mark")
     enter(page, "Position m", 4)
     settle(page)
@@ -146,7 +147,7 @@ def test_just_show_me_shows_it(tried):
 
 def test_the_next_question_comes_in_the_same_place_and_the_page_keeps_the_last(tried):
     page = tried([Asked(), Asked("And back?", "position=50", "position=1", "position<=2")])
-    expect(page.locator(".try")).to_be_hidden()  # it would tell
+    expect(page.locator(".try")).to_be_hidden()  # this text would give the answer away
     expect(page.locator(".rb-try-place")).to_have_text("Try this, 1 of 2")
     expect(button(page, "Next question")).to_be_hidden()
     button(page, "Near").click()
@@ -163,7 +164,7 @@ def test_the_next_question_comes_in_the_same_place_and_the_page_keeps_the_last(t
     expect(button(page, "Near")).to_be_focused()
     assert dials(page)["position"] == 50
     assert page.evaluate(PLACE) == place
-    expect(kept).to_be_visible()  # the first stays open
+    expect(kept).to_be_visible()  # the first figure stays open
 
 
 def test_nothing_moves_when_a_goal_is_met(tried):
@@ -203,7 +204,7 @@ def test_the_dial_that_is_asked_for_stands_next_to_the_question(tried):
     page = tried([Asked("Drag m.", "m=25&n=4&shift=50", "m=30", "m!=20", "", "lock")], figures=(Lock,))
     button(page, "Set up").click()
     assert dials(page)["m"] == 25
-    expect(dial_of(page)).to_be_hidden()  # the hand does it in the picture
+    expect(dial_of(page)).to_be_hidden()  # the reader moves the hand in the picture instead
 
 
 def test_what_a_step_leaves_out_is_as_the_figure_opens(tried):

@@ -63,7 +63,7 @@ def test_the_svg_stands_alone(opened, entry):
 
 
 def coarse(image) -> np.ndarray:
-    """Reduce the picture to a few pixels, because it may be shifted by half a pixel on the page."""
+    """Reduce the picture to a few pixels, because on the page it may be shifted by half a pixel."""
     return np.asarray(image.convert("RGB").resize((120, 80), Image.Resampling.BOX), dtype=float)
 
 
@@ -147,7 +147,7 @@ def test_the_numbers_are_what_is_drawn(opened):
 
 
 def test_in_a_notebook_there_is_no_link(opened):
-    """A notebook front end passes a model and an element to the script, but there is no page to link to."""
+    """A notebook front end passes a model and an element to the script, but it has no page to link to."""
     page = opened([Turn()])
     names = page.evaluate(
         """async () => {

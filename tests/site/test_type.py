@@ -1,4 +1,4 @@
-"""Type on the finished pages: signs, the size of code, one look for all tables."""
+"""Tests of typography on the finished pages: signs, the size of code, and one style for all tables."""
 
 from __future__ import annotations
 

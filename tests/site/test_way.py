@@ -1,5 +1,5 @@
-"""Tests of the map of the book in a browser: small, laid out before its pictures arrive, in both themes, and as words
-on paper."""
+"""Tests of the map of the book in a browser. It is small, is laid out before its pictures arrive, works in both themes,
+and prints as words."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ STORY = ["intro", "lab_reading", "attention", "sinusoidal", "derivation", "effic
 
 
 def minutes(name: str) -> float:
-    """Compute a page's reading time with another parser. In a minute, somebody reads 200 words, 3 formulas, 3/2 figures
-    or 4 cells."""
+    """Compute a page's reading time with another parser. A reader reads 200 words, 3 formulas, 3/2 figures or 4 cells
+    per minute."""
     page = BeautifulSoup((HTML / "book" / f"{name}.html").read_text(encoding="utf-8"), "html.parser").article
     for part in page.select("section#exercises, nav"):
         part.decompose()

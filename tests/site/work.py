@@ -23,8 +23,8 @@ MOVE = """async ([which, events]) => {
 def slowest_event(page: Page, which: int, alarm: float) -> float:
     """Return the 95th percentile, in ms, of the work done for 40 events, for each slider of explorer number ``which``.
 
-    Other processes may slow the measurement down. For this reason we take the best of five rounds, or the first round
-    that stays within ``alarm``.
+    Other processes may slow the measurement down. We therefore take the best of five rounds, or the first round that
+    stays within ``alarm``.
     """
     best = math.inf
     for _ in range(5):

@@ -1,5 +1,5 @@
-"""Browser tests specific to the Alive explorer: the model is loaded on demand, computes what it computes in PyTorch,
-and the figure stays responsive meanwhile."""
+"""Browser tests specific to the Alive explorer. The model is loaded on demand and computes the same numbers as in
+PyTorch, and the figure stays responsive meanwhile."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_steps_by_button_and_key_stop_at_the_ends(opened):
 
 @pytest.mark.parametrize("dim, columns, cell", [(8, 4, 96), (32, 8, 48), (128, 16, 32)])
 def test_hands_and_rings(opened, dim, columns, cell):
-    """On each hand, and on its ring behind it, a point is blue, and the rest of the ring is grey."""
+    """Each hand is blue, and so is its ring, as far as the hand has turned. The rest of the ring is grey."""
     figure = Clocks(position=100, dim=dim)
     page = opened([figure], viewport={"width": 740, "height": 900})
     expected = expected_of(figure)

@@ -24,7 +24,8 @@ from tests.site.figures import (
 
 
 def upright(found: dict) -> tuple[float, float]:
-    """Return the limits of the score axis: whole steps that contain everything shown, and 0."""
+    """Return the limits of the score axis. They are multiples of its step, and everything shown lies between them,
+    including 0."""
     low, high = min(0, *found["low"]), max(0, *found["high"])
     power_ = 10 ** math.floor(math.log10((high - low) / 5))
     step = max(1, next(f for f in (1, 2, 5, 10) if f * power_ * 5 >= high - low) * power_)

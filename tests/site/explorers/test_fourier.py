@@ -30,14 +30,14 @@ from tests.site.figures import (
 
 
 def fourier_places(width: int, span: int) -> tuple:
-    """Return a function that maps a distance to its x coordinate, and where the bars begin."""
+    """Return a function that maps a distance to its x coordinate, and the x coordinate where the bars begin."""
     wide = width >= 620
     left, right = (62, round(width * 0.66)) if wide else (46, round(width * 0.64))
     return (lambda delta: left + delta / span * (right - left)), right + (34 if wide else 18)
 
 
 def shown_dots(page: Page) -> list[tuple[float, float, str]]:
-    """Return the points where the curves cross the line at the chosen distance: x, y and colour of each dot."""
+    """Return the points at which the curves cross the line at the chosen distance: x, y and colour of each dot."""
     found = "all => all.map((c) => [+c.getAttribute('cx'), +c.getAttribute('cy'), getComputedStyle(c).fill])"
     return page.locator(".rb-dot").evaluate_all(found)
 

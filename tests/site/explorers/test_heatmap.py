@@ -47,8 +47,8 @@ def test_the_heatmap_shows_what_python_computes(opened):
 
 @pytest.mark.parametrize("dim, length", [(100, 30), (256, 100), (512, 640)])
 def test_equal_rows_have_equal_colours(opened, dim, length):
-    """With base 1 all pairs rotate by the same angle, so all sines in a column have the same colour, however the rows
-    fall on the pixels."""
+    """With base 1 all pairs rotate by the same angle. So all sines in a column have the same colour, however the rows
+    are distributed over the pixels."""
     page = opened([Heatmap(base=1, dim=dim, length=length)])
     width = page.locator(".rb-stage").evaluate("e => e.clientWidth")
     for m in (2, 11):  # near a crest and a trough, where neighbouring columns are similar

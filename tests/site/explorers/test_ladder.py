@@ -63,7 +63,7 @@ def test_rungs_and_methods_stand_where_they_belong(opened, width, setting):
             assert any(np.abs(line - wanted).max() < 0.06 for line in drawn), name
 
     def named(heights) -> None:
-        """Each method has its name once, beside its curve, and no name hides another."""
+        """Check that each method has its name once, beside its curve, and that no name hides another."""
         boxes = page.locator(".rb-stage svg text[paint-order]").evaluate_all(
             "all => all.map((t) => { const b = t.getBBox(); return [t.textContent, b.x, b.y, b.width, b.height]; })"
         )

@@ -39,7 +39,8 @@ def test_the_arrows_of_the_lock(opened, width, draw, sign):
     size = min(262, stage - right)
     bare = np.reshape(expected["bare"], (2, 2))
     far = np.linalg.norm(bare, axis=1).max()
-    # what has to fit into each plane: circles around the origin; the origin itself, and unit circles around the tips
+    # Each plane must have room for circles around the origin, for the origin itself, and for unit circles around the
+    # tips.
     ends = [np.array([[-far, -far], [far, far]]), np.array([[0, 0], *(bare - 1), *(bare + 1)])]
     boxes = [(one.min(0), one.max(0)) for one in ends]
     unit = (size - 44) / max((high - low).max() for low, high in boxes)
@@ -102,7 +103,7 @@ def test_both_scores_are_drawn_against_the_shift(opened, width):
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
-    # A narrow picture shows only the scores, as high as its room allows, which is 400 px here.
+    # A narrow picture shows only the scores, which are as high as the available room, here 400 px.
     size = min(262, stage - stage // 2 - 20)
     high, tall = (52, 400 - 52 - 44) if stage < 520 else (48 + size + 46 + 52, 140)
     ticks = {text: y for text, (x, y) in marks(page).items() if x == -9}

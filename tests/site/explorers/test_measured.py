@@ -96,7 +96,7 @@ def test_lines_stand_where_they_belong(opened, width, choice):
 
 
 def middles(page: Page, width: int) -> list[float]:
-    """Return the centres of the bands' columns. On a wide stage, the columns are below the curves and share their
+    """Return the centres of the bands' columns. On a wide stage, these columns are below the curves and share their
     axis."""
     if width > 700:
         ends = x_of(page, [START, 256, 512, 1024, 2048])

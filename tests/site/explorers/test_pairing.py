@@ -21,8 +21,8 @@ from tests.site.figures import (
 
 
 def links(page: Page, which: str) -> list[tuple[str, float, float]]:
-    """Return the stroke (name of a variable), and the first and last x, of the arcs (rb-arc) or of the connecting lines
-    (rb-meets)."""
+    """Return, for each arc (rb-arc) or connecting line (rb-meets), its stroke (the name of a variable) and its first
+    and last x."""
     found = page.locator(f".{which}").evaluate_all("all => all.map((p) => [p.style.stroke, p.getAttribute('d')])")
     ends = []
     for stroke, d in found:

@@ -38,7 +38,7 @@ def precision_places(width: int) -> tuple[int, int, int, int]:
 def shade(error: float) -> np.ndarray:
     """Return the colour of an error: white up to 2⁻³⁰, orange after 150 eighths of an octave, black at 2.
 
-    Within an octave the colours are evenly spaced over the numbers, like the bits of a float32.
+    Within an octave, the colours are evenly spaced over the numbers, just as the bits of a float32 are.
     """
     whole = math.floor(math.log2(max(error, 2**-30)))
     step = min(247, math.floor(8 * (whole + 30 + error / 2**whole - 1)) if error > 2**-30 else 0)
@@ -83,7 +83,7 @@ def test_the_tables_show_what_python_computes(opened, width, settings):
 
 
 def test_rows_keep_their_places_above_what_is_lost(opened):
-    """Positions 65470 to 65488 become 65472, those up to 65519 become 65504, and the others become infinite."""
+    """Positions 65470 to 65488 become 65472, positions up to 65519 become 65504, and all others become infinite."""
     figure = Precision(dtype="float16", rounded="positions", first=65_470, count=64, dim=8, base=77)
     page = opened([figure])
     table = np.reshape(expected_of(figure)["cells"], (64, 8))
@@ -118,7 +118,7 @@ def test_the_table_is_pulled_like_a_text(opened):
 
 
 def test_columns_that_share_a_pixel_are_blended(opened):
-    """With base 1 all pairs rotate by the same angle, so all cosines in a row have the same colour, however many
+    """With base 1 all pairs rotate by the same angle. So all cosines in a row have the same colour, however many
     columns there are."""
     page = opened([Precision(base=1, dim=512, count=8, first=20, dtype="float64")])
     left, _, _, panel = precision_places(stage_width(page))

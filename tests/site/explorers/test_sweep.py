@@ -52,8 +52,8 @@ def test_the_panels_of_the_sweep(opened, width):
 
 
 def check_panels(page: Page, panels: list[tuple]) -> None:
-    """Check the mark and the curve in each panel, given as (left, top, width, height, values, where they fall below
-    ½)."""
+    """Check the mark and the curve in each panel. A panel is given as (left, top, width, height, values, distances at
+    which the curves fall below ½)."""
     for k, (left, top, tall_width, height, curve, half) in enumerate(panels):
         place = left + math.log(half) / math.log(4095) * tall_width
         colours = [column(page, place + shift, top + height * 0.4, top + height) for shift in (-1, 0)]
