@@ -2,8 +2,8 @@
 implementation with loops.
 
 One unit of tolerance is the dtype's machine epsilon times the largest magnitude in the reference. We allow 64 units in
-float64 and float32, because the order of summation may differ, and 4 units in bfloat16 and float16, where only the
-final rounding matters. A complete layer also rounds after every projection; see ``LAYER_UNITS``.
+float64 and float32, where the order of summation may differ, and 4 units in bfloat16 and float16, where only the final
+rounding matters. A complete layer also rounds after every projection; see ``LAYER_UNITS``.
 """
 
 import math
@@ -22,7 +22,7 @@ lengths = st.integers(1, 9)
 
 
 def distance(ours, theirs):
-    """Return the largest difference. The unit is machine epsilon times the largest magnitude in ``theirs``."""
+    """Return the largest difference, in units of machine epsilon times the largest magnitude in ``theirs``."""
     assert ours.shape == theirs.shape
     assert not ours.isnan().any()
     assert not theirs.isnan().any()

@@ -18,16 +18,16 @@ from tests import shapes
 # as long. This must be set before torch is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Imported modules and collected tests stay in memory until the end, and scanning them for garbage again and again takes
-# a fifth of the time that pytest needs to collect the tests. From here on, Python scans only objects created later, and
+# Imported modules and collected tests stay in memory until the end. Scanning them for garbage again and again takes a
+# fifth of the time that pytest needs to collect the tests. From here on, Python scans only objects created later, and
 # does so less often.
 gc.disable()
 
-# This must come before anything imports ropebook.
+# This must come before anything that imports ropebook.
 shapes.install()
 
-# CI uses the same examples every time, so failures can be reproduced. Everywhere else, a run draws fewer
-# examples, and each run draws new ones.
+# CI uses the same examples every time, so that failures can be reproduced. Everywhere else, each run draws fewer
+# examples, but fresh ones.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("dev", deadline=None, max_examples=20)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
@@ -54,8 +54,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def written_notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the book's notebooks and the wheel. If the ones next to the site are out of date, build
-    new ones."""
+    """Return the folder with the book's notebooks and the wheel. If those next to the site are out of date, build new
+    ones."""
     # imported here because most tests don't need the book
     from tools import book, takeaway
     from tools.paths import HTML

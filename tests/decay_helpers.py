@@ -28,7 +28,7 @@ def plain_sums(distance, dim, base):
 
 
 def plain_summary(values):
-    """Compute in plain Python the same summary that `summarize` returns."""
+    """Compute in plain Python the summary that `summarize` returns."""
     inner = range(1, len(values) - 1)
     return D.Summary(
         mean=sum(values) / len(values),

@@ -1,8 +1,8 @@
 """Mistakes written after the diagnosis was finished, based on bug reports that `diagnose_world` doesn't use.
 
-The author of the diagnosis wrote them, right after reading excerpts of these reports. benchmarks/diagnose.py then tried
-them, and the diagnosis was not improved afterwards. Their results are known by now, so the next held-back mistakes have
-to be new ones.
+They were written by the author of the diagnosis, right after reading excerpts of these reports. benchmarks/diagnose.py
+then tried them, and the diagnosis was not improved afterwards. Because their results are known by now, the next
+held-back mistakes have to be new ones.
 """
 
 import torch

@@ -1,9 +1,9 @@
-"""More mistakes, written to extend the list of mistakes that the diagnosis can name. Each is of a kind that is missing
-from `diagnose_world`.
+"""More mistakes, written to extend the list of mistakes that the diagnosis can name. Each is of a type that
+`diagnose_world` lacks.
 
-They work through a list of everything that can go wrong: the choice of tensors, heads and rows; positions; angles;
-tables; the mixing of a pair; and the steps after the rotation. Where such a bug has been reported, the mistake cites
-the report as its source.
+The list covers everything that can go wrong: the choice of tensors, heads and rows; positions; angles; tables; the
+mixing of a pair; and the steps after the rotation. Where such a bug has been reported, the mistake cites the report as
+its source.
 """
 
 import dataclasses

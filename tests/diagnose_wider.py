@@ -1,4 +1,4 @@
-"""Further kinds of mistakes, written to test whether the diagnosis can name bugs that it wasn't designed for.
+"""Further types of mistakes, written to test whether the diagnosis can name bugs that it wasn't designed for.
 
 They concern batches, blocks and padding, packed sequences, cache pages, sections of an axis, entries that are passed
 through, low-precision tables, and scalings with one wrong number. Where such a bug has been reported, the mistake cites

@@ -1,4 +1,4 @@
-"""Rotations for testing the diagnosis: correct ones, and wrong ones with one, two or three mistakes taken from bug
+"""Rotations for testing the diagnosis. Some are correct, and others contain one, two or three mistakes taken from bug
 reports.
 
 A rotation is built in stages, and each mistake replaces one stage. A function never has two mistakes in the same stage.
@@ -120,8 +120,8 @@ class Stages:
 
 @dataclasses.dataclass(frozen=True)
 class Mistake:
-    """A mistake: its name, the stage it replaces, the names that the diagnosis may call it by, the source that reported
-    it, and a test for the worlds in which it has an effect."""
+    """A mistake: its name, the stage that it replaces, the names that the diagnosis may give it, the source that
+    reported it, and a test of whether it has an effect in a given world."""
 
     name: str
     stage: str
@@ -161,7 +161,7 @@ def scaled(*kinds):
 
 def twice_shows(world):
     """Return whether rotating twice can be detected. With linear scaling by 2, rotating twice is the same as rotating
-    once without the scaling, so no test can tell these two mistakes apart."""
+    once without the scaling. No test can then tell these two mistakes apart."""
     return (world.scaled, world.factor) != ("linear", 2.0)
 
 

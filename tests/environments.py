@@ -15,10 +15,10 @@ from packaging.utils import canonicalize_name
 
 
 def closure(lines: list[str], without: Collection[str] = ()) -> dict[str, importlib.metadata.Distribution]:
-    """Return the distributions that these requirements need on this machine, directly or indirectly, except those in
-    ``without``.
+    """Return the distributions that these requirements need on this machine, directly or indirectly, except for those
+    in ``without``.
 
-    The requirements must also work without the excluded ones.
+    The requirements must also work without the distributions that are left out.
     """
     found: dict[str, importlib.metadata.Distribution] = {}
     waiting = [(Requirement(line), {""}) for line in lines]

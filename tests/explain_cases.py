@@ -1,5 +1,5 @@
-"""Configurations, each with the statements that the report must make about it. Python and the page's script are tested
-on the same cases."""
+"""Configurations, each with the statements that the report must make about it. Python and the page's script are both
+tested on these cases."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ SEEDS = [
 
 
 def mutated(random: Random) -> str:
-    """Return a published configuration with one to three random changes, as JSON text. Sometimes the text itself is
+    """Return a published configuration with one to three random changes, as JSON text. Sometimes the JSON itself is
     corrupted as well."""
     config = copy.deepcopy(random.choice(SEEDS))
     for _ in range(random.choice([1, 1, 2, 3])):

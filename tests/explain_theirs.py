@@ -35,8 +35,8 @@ def whole(given: Any) -> Any:
 
 
 def config_of(given: dict[str, Any]) -> Any:
-    """Return the model type and transformers' configuration object. A model type that the rules don't list is treated
-    as Llama."""
+    """Return the model type and the configuration object of transformers. A model type that the rules don't list is
+    treated as Llama."""
     part = next((given[name] for name in RULES["parts"] if isinstance(given.get(name), dict) and given[name]), given)
     kind = part.get("model_type") or given.get("model_type")
     kind = kind if kind in RULES["families"] else "llama"
@@ -47,8 +47,8 @@ def config_of(given: dict[str, Any]) -> Any:
 
 
 def theirs_of(given: dict[str, Any], table: Table) -> list[tuple[list[float], list[float]]]:
-    """Return pairs of our values and theirs: the frequencies for a short text, the factor on the cosines and, if the
-    frequencies depend on the length, those for a text of the target length."""
+    """Return pairs of our values and those of transformers: the frequencies for a short text, and the factor on the
+    cosines. If the frequencies depend on the length, those for a text of the target length are included too."""
     kind, config = config_of(given)
     if not table.facts["known_family"] and table.facts["kind"] == "default":
         # transformers has no code for this model, so we call its general function with a scaling that changes nothing

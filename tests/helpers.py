@@ -18,7 +18,7 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    """Draw normally distributed random numbers. They are drawn in float64 with a fixed seed, so they are the same in
+    """Draw normally distributed random numbers. They are drawn in float64 with a fixed seed. So they are the same in
     every run and, up to rounding, for every ``dtype``."""
     return torch.randn(shape, generator=seeded(seed), dtype=torch.float64).to(dtype)
 
@@ -43,7 +43,7 @@ def is_code(value: object) -> bool:
 
 
 class LargestTensor(TorchDispatchMode):
-    """Dispatch mode that records, in ``numel``, the size of the largest tensor that any operation returned."""
+    """Dispatch mode that records in ``numel`` the size of the largest tensor that any operation returned."""
 
     numel = 0
 

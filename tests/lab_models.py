@@ -18,7 +18,7 @@ L = 16
 
 
 def tiny(scheme="rope-10000", length=L, **sizes):
-    """Build an untrained model. Its attention is made so sharp that positions matter all the same."""
+    """Build an untrained model. Its attention is made so sharp that positions still make a difference."""
     model = LanguageModel(scheme, length, **{**TINY, **sizes}, dtype=torch.float64).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():

@@ -1,9 +1,9 @@
-"""Train a tiny model in its own process, for test_lab_training. It runs either as one of several processes under
-torchrun, or alone until it kills itself.
+"""Train a tiny model in a separate process, for test_lab_training. The script runs either as one of several processes
+under torchrun, or alone until it kills itself.
 
-The arguments are the path of the text, the checkpoint folder, the run as JSON, a dtype, and when to die: "never",
-"between" (after step 8, when the last checkpoint is from step 6) or "saving" (half-way through writing the checkpoint
-of step 6).
+The arguments are the path of the text, the checkpoint folder, the run as JSON, a dtype, and the moment at which to die:
+"never", "between" (after step 8, when the last checkpoint is from step 6) or "saving" (half-way through writing the
+checkpoint of step 6).
 """
 
 import io

@@ -1,4 +1,4 @@
-"""Synthetic numbers for the second experiment, constructed with known correct verdicts."""
+"""Synthetic numbers for the second experiment, constructed so that the correct verdicts are known."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ NAMES += [f"{name}/{s}/tuned" for name in extensions.TUNED for s in extensions.F
 
 
 def cell(draws, files, within=2.0, beyond=5.0, seed_spread=0.0, share=0.9, last=2.0):
-    """Return the numbers of one cell. Each is the sum of the file's own cost, the band's mean, the seed's contribution
-    and a little noise."""
+    """Return the numbers of one cell. Each number is the sum of the file's own cost, the band's mean, the seed's
+    contribution and a little noise."""
     shift = seed_spread * draws.normal()
 
     def bits(size, beyond):
@@ -61,8 +61,8 @@ def world(seed=0, **options):
 
 
 def change(numbers, names, **options):
-    """Return a copy of ``numbers`` in which the cells whose id begins with one of ``names`` are regenerated, for the
-    same files but with other means."""
+    """Return a copy of ``numbers`` in which some cells are regenerated, for the same files but with other means. These
+    are the cells whose id begins with one of ``names``."""
     draws = np.random.default_rng(99)
     files = np.random.default_rng(0).normal(scale=0.7, size=FILES)
     return {

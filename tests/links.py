@@ -65,7 +65,7 @@ def labels() -> set[str]:
 
 @cache
 def glued(name: str) -> set[str]:
-    """Return the names that the page's cells pass to `glue`. Where part of a name is computed, that part is replaced by
+    """Return the names that the page's cells pass to `glue`. If part of a name is computed, that part is replaced by
     `*`."""
     calls = [_call(part) for part in text(name).split("glue(")[1:]]
     names = {key for call in calls for key in re.findall(r"(?<![\w.=])(\w+)=(?!=)", call)}
@@ -73,8 +73,8 @@ def glued(name: str) -> set[str]:
 
 
 def _call(rest: str) -> str:
-    """Return the arguments of a call: the text up to the bracket that closes it. The opening bracket has already been
-    removed."""
+    """Return the arguments of a call, which is the text up to the bracket that closes the call. The opening bracket has
+    already been removed."""
     depth = 1
     for place, letter in enumerate(rest):
         depth += (letter == "(") - (letter == ")")
@@ -93,7 +93,7 @@ def has_glue(name: str, key: str) -> bool:
 
 
 def lands(target: str, name: str) -> bool:
-    """Return whether a link on the page can be resolved. Links to other sites aren't checked."""
+    """Return whether a link on the page can be resolved. Links to other sites always count as resolved."""
     if target.startswith(("https://", "http://")):
         return True
     page, _, anchor = target.partition("#")

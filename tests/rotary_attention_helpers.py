@@ -2,8 +2,8 @@
 implementation with loops.
 
 Each test says whether its tolerance is absolute or relative to the largest magnitude. transformers computes norms and
-angles in float32, whatever the model's dtype is. `in_float64` replaces both, which makes it possible to compare
-everything in float64.
+angles in float32, whatever the model's dtype is. `in_float64` replaces the norms and the angles, so that everything can
+be compared in float64.
 """
 
 import math
@@ -127,7 +127,7 @@ def theirs_of(case, dtype=torch.float32, seed=0):
 
 
 def in_float64(model):
-    """Replace the norms and angles of transformers, which stay in float32 even in a float64 model, by exact ones."""
+    """Replace the norms and angles of transformers, which stay in float32 even in a float64 model, with exact ones."""
     config = model.config
     model.model.rotary_emb = Float64Tables(config)
     for parent in [model.model, *model.model.layers]:

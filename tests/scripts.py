@@ -1,4 +1,4 @@
-"""Import the book's extensions and the benchmarks, which don't belong to a package, each as a separate module."""
+"""Import the book's extensions and benchmarks, which don't belong to a package. Each becomes a separate module."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Check at every call during the tests that shapes match the signatures. `install` adds these checks to later imports
 of `ropebook`.
 
-A function's result must match its signature. An argument that doesn't match must make the function raise its own error;
-if the function accepts the argument anyway, the call fails here.
+A function's result must match its signature. If an argument doesn't match, the function must raise an error of its own.
+If it accepts the argument anyway, the call fails here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WORDS = "ropebook.shapes"
 
 
 class ShapeError(AssertionError):
-    """A call received or returned a value that its signature does not allow."""
+    """Raised if a call received or returned a value that its signature does not allow."""
 
 
 def checked(function: Callable) -> Callable:
@@ -131,7 +131,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """Add checks to everything that is imported from ropebook from now on. Without jaxtyping, for example on a GPU
-    machine, nothing is checked."""
+    """Add checks to everything that is imported from ropebook from now on. Without jaxtyping (on a GPU machine, for
+    example), nothing is checked."""
     if importlib.util.find_spec("jaxtyping"):
         sys.meta_path.insert(0, _Finder())

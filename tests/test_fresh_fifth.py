@@ -1,5 +1,5 @@
-"""The fifth set without the diagnosis: each mistake is one where it says so, against a reference of our own in NumPy,
-and sound ones aren't."""
+"""Test the fifth set of mistakes without the diagnosis, against a separate reference in NumPy. Each mistake has an
+effect where it says so, and the sound functions have no mistakes."""
 
 import cmath
 import math
@@ -14,7 +14,7 @@ from tests import diagnose_world as worlds
 from tests import fresh_mistakes_fifth as fifth
 
 WORLDS = 400
-# The least error of a mistake, and the largest one of a sound function.
+# The smallest error of a mistake, and the largest error of a sound function.
 MISTAKE, SOUND = 2e-4, 1e-6
 HERE, ROWS, HEADS, KEY_HEADS = 14, 2, 4, 2
 KINDS = {"small", "large", "end", "rows", "packed", "one", "each", "strided", "again", "inputs"}
@@ -25,7 +25,7 @@ def world_of(seed):
 
 
 def frequencies_of(world):
-    """The frequencies of what is declared, one pair at a time, from formulas of our own."""
+    """Return the declared frequencies, computed one pair at a time from separate formulas."""
     found, trained, width = [], world.length / world.factor, world.rotary_dim
     for pair in range(width // 2):
         theta = math.exp(-2 * pair / width * math.log(world.base))
@@ -40,7 +40,7 @@ def frequencies_of(world):
 
 
 def calls_of(world, seed):
-    """Kind and positions of each call, in the order in which they come. All are within the declared length."""
+    """Return the kind and the positions of each call, in order. All positions are within the declared length."""
     draw, steps = random.Random(seed), torch.arange(HERE)
     start = min(draw.randrange(90, 120), world.length - 30)
     own = torch.stack([steps + draw.randrange(min(50, world.length - HERE)) for _ in range(ROWS)])
@@ -72,12 +72,13 @@ def truth(world, x, positions, hand):
 
 
 def scores(q, k):
-    """Of every query of a row with every key of it, for q (batch, heads, seq, dim) and k with half as many heads."""
+    """Compute the scores of every query in a row with every key in that row, for q (batch, heads, seq, dim) and k with
+    half as many heads."""
     return numpy.einsum("bhid,bhjd->bhij", q, k.repeat(HEADS // KEY_HEADS, 1))
 
 
 def inputs_for(world, kind, count, generator):
-    """Draw q and k, with strides of another order of axes in calls of the kind "strided"."""
+    """Draw q and k. In calls of the kind "strided", their strides are those of another order of axes."""
     found = []
     for heads in (HEADS, KEY_HEADS):
         x = torch.randn((ROWS, heads, count, world.dim), generator=generator)
@@ -88,9 +89,11 @@ def inputs_for(world, kind, count, generator):
 
 
 def errors(build, seed):
-    """The largest error of a score, relative to the lengths, for each kind of call: with itself or with the first one.
+    """Return the largest error of each kind of call. Errors of scores are relative to the vectors' lengths, and include
+    scores with the first call. Errors of the vectors' lengths count too.
 
-    It's the smaller one of those from the two hands of rotation. What raises or isn't finite has an infinite one.
+    The error is the smaller of those for the two directions of rotation. It is infinite if the function raises an error
+    or returns a number that isn't finite.
     """
     world, generator = world_of(seed), torch.Generator().manual_seed(seed)
     function, found, first = build(world), {"inputs": 0.0}, None
@@ -146,7 +149,7 @@ def test_is_sound(name):
 
 
 def test_the_reference_has_the_declared_frequencies():
-    """They're computed with formulas of our own, and agree with what the worlds declare."""
+    """The frequencies are computed with separate formulas, and must agree with what the worlds declare."""
     seen = set()
     for world in map(world_of, range(WORLDS)):
         numpy.testing.assert_allclose(frequencies_of(world), world.frequencies, rtol=1e-9)

@@ -1,4 +1,5 @@
-"""The fourth set without the diagnosis: each mistake is one by its scores where it says so, and sound ones aren't."""
+"""Test the fourth set of mistakes without the diagnosis. The scores of each mistake are wrong where it says so, and
+those of the sound functions are right."""
 
 import dataclasses
 import math
@@ -29,7 +30,7 @@ class World:
 
 
 def scaling(kind, ladder, factor, length):
-    """Frequencies and length of what is declared, from formulas of our own."""
+    """Return the declared frequencies and the factor on the vectors' length, computed from separate formulas."""
     if kind == "plain":
         return ladder, 1.0
     if kind == "linear":
@@ -54,7 +55,7 @@ def world_of(seed):
 
 
 def calls_of(seed):
-    """Kind and positions of each call, in the order in which they come."""
+    """Return the kind and the positions of each call, in order."""
     draw = random.Random(seed)
     steps, start = torch.arange(HERE), draw.randrange(90, 120)
     own = torch.stack([steps + draw.randrange(50) for _ in range(ROWS)])
@@ -73,14 +74,17 @@ def truth(world, x, positions, hand):
 
 
 def scores(q, k):
-    """Of every query of a row with every key of it, for q (batch, heads, seq, dim) and k with half as many heads."""
+    """Compute the scores of every query in a row with every key in that row, for q (batch, heads, seq, dim) and k with
+    half as many heads."""
     return torch.einsum("bhid,bhjd->bhij", q.double(), k.double().repeat_interleave(2, 1))
 
 
 def errors(build, seed):
-    """The largest error of a score, relative to the lengths, for each kind of call: with itself or with the first one.
+    """Return the largest error of each kind of call. Errors of scores are relative to the vectors' lengths, and include
+    scores with the first call. Errors of the vectors' lengths count too.
 
-    It's the smaller one of those from the two hands of rotation. What raises or isn't finite has an infinite one.
+    The error is the smaller of those for the two directions of rotation. It is infinite if the function raises an error
+    or returns a number that isn't finite.
     """
     world, generator = world_of(seed), torch.Generator().manual_seed(seed)
     function, found, first = build(world), {}, None

@@ -1,5 +1,5 @@
-"""Tests that the fresh mistakes are mistakes: each differs from the correct rotation where it says so, and no two are
-the same."""
+"""Test that the fresh mistakes are mistakes: each differs from the correct rotation where it says so, and no two of
+them are the same."""
 
 import math
 import random
@@ -29,7 +29,7 @@ def world(seed):
 
 
 def calls(world, seed=0):
-    """Return two rows, four heads of q and two of k, keyed by the positions of their tokens."""
+    """Yield the name of each call with its arguments. There are two rows, with four heads of q and two heads of k."""
     generator = torch.Generator().manual_seed(seed)
     starts = {
         "small": torch.arange(3, 10),

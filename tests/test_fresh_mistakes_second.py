@@ -1,7 +1,7 @@
-"""Tests that the second set's mistakes are mistakes, using a separate float64 reference.
+"""Test that the mistakes of the second set are mistakes, using a separate float64 reference.
 
-No mistake equals the declared rotation, in either direction. The set's sound functions do equal it. What the diagnosis
-says about them isn't tested here.
+No mistake equals the declared rotation, in either direction. The sound functions in the set do equal it. The diagnosis
+is not tested here.
 """
 
 import math
@@ -74,7 +74,7 @@ def frequency(world, i):
 
 
 def reference(world, x, positions, way=1):
-    """Rotate x pair by pair in float64; ``way`` -1 is the other direction."""
+    """Rotate x pair by pair in float64. A ``way`` of -1 rotates in the other direction."""
     out, half = x.double().numpy().copy(), world.rotary_dim // 2
     place = positions.double().numpy()
     place = place[:, None] if place.ndim == 2 else place[None, None]
@@ -93,7 +93,7 @@ def furthest(ours, theirs):
 
 
 def allowed(positions):
-    """Return the error that float32 angles may cause in entries of size 5; a larger error isn't due to float32
+    """Return the error that float32 angles may cause in entries of size 5. A larger error isn't due to float32
     rounding."""
     return 1e-5 + 5 * positions.max().item() * 2**-23
 
@@ -103,7 +103,7 @@ def settings(mistake):
 
 
 def one_of_each():
-    """Return the narrowest world of each scaling and layout."""
+    """Return the narrowest world for each combination of scaling and layout."""
     found = {}
     for here in sorted(WORLDS, key=lambda here: here.dim):
         found.setdefault((here.scaled, here.layout), here)

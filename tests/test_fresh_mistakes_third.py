@@ -1,7 +1,7 @@
-"""Tests that the third set of fresh mistakes is what it claims to be. The diagnosis plays no part here.
+"""Test that the third set of fresh mistakes is what it claims to be. The diagnosis plays no part here.
 
-Every mistake is compared with a rotation by complex numbers in float64, in random worlds: it has to differ in what it
-claims, and only there. Functions that claim to be sound have to agree.
+Every mistake is compared in random worlds with a rotation by complex numbers in float64. It must differ where it claims
+to, and only there. Functions that claim to be sound must agree with the rotation.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
 VISIBLE = 10 * TOLERANCE[torch.float32]
 HEADS, KEY_HEADS, ROWS = 4, 2, 2
 
-# Each of these blames something without saying in which way it's off, so none of them names a mistake.
+# Each of these sentences blames something without saying how it is wrong, so none of them names a mistake.
 SAYS_NOTHING = (
     "",
     "The rotation is wrong.",
@@ -65,7 +65,7 @@ SAYS_NOTHING = (
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """What an author declares, as far as the mistakes depend on it."""
+    """The part of an author's declaration that the mistakes depend on."""
 
     layout: str
     dim: int
@@ -78,7 +78,7 @@ class World:
 
 
 def keep_of(scaled, theta, draw):
-    """Return the share of each frequency that the scaling keeps."""
+    """Return the fraction of each frequency that the scaling keeps."""
     if scaled == "linear":
         return torch.zeros_like(theta)
     if scaled == "llama3":
@@ -128,7 +128,7 @@ CALLS = {
 
 
 def errors(build, world, call, dtype=torch.float32, seed=0):
-    """Return the largest differences of q and k from the correct rotation, in the last of the call's positions."""
+    """Return the largest differences of q and of k from the correct rotation, for the last of the call's positions."""
     function, generator = build(world), torch.Generator().manual_seed(seed)
     for positions in CALLS[call]:
         q, k = (
@@ -224,7 +224,7 @@ def test_patterns_accept_nothing_that_says_nothing(name):
 
 @pytest.mark.parametrize("name", FRESH)
 def test_patterns_tell_mistakes_apart(name):
-    """A pattern matches at most a tenth of the other mistakes: those of its own family."""
+    """A pattern may match at most a tenth of the other mistakes, namely those of its own family."""
     others = [other for other, fresh in FRESH.items() if other != name and matching(FRESH[name], fresh.truth)]
     assert len(others) <= len(FRESH) / 10, others
 
