@@ -1,5 +1,5 @@
 """Tests of questions about records at random distances, answered by readers whose behaviour is known. Every score must
-be able to reveal a failure."""
+be able to reveal a failing reader."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def always_far(first, found):
 
 
 def folding(period):
-    """Return a strategy for a reader that confuses each distance with its remainder modulo the period."""
+    """Return a strategy for a reader that cannot tell a distance from its remainder modulo the period."""
 
     def choose(first, found):
         by_angle = sorted(found, key=lambda one: one[0] % period)
@@ -84,8 +84,8 @@ def test_who_prefers_far_records_wins_one_kind_and_loses_the_other():
 
 
 def test_whoever_folds_distances_is_wrong_at_chosen_ones_and_a_coin_at_random_ones():
-    """The module's purpose is to detect readers that fold distances. To such a reader, a record at distance 384 looks
-    as if it were 5 bytes away."""
+    """The purpose of the module is to detect readers that fold distances. To such a reader, a record at distance 384
+    looks as if it were 5 bytes away."""
     period, many = 379, Layout("order", 2048, 256, 2048, contexts=60)
     assert folding(period)(True, [(384, "first"), (192, "last")]) == "last"
     rows = asking.ask(contexts(many, FILES), reader(folding(period)))
@@ -196,7 +196,7 @@ SMALL = Layout("order", 40, 16, 40, contexts=3, asked=2, beside=1)
 
 
 def whole(model, asked):
-    """Ask each question separately, in a pass over the whole text."""
+    """Ask each question separately, reading the whole text each time."""
     return torch.stack(
         [model(torch.cat((asked.tokens, query[:, None]), 1))[:, -1].argmax(-1) for query in asked.queries.T], 1
     )

@@ -97,8 +97,8 @@ def test_sampled_bits_are_decoding_with_unrotated_keys_in_one_layer():
     """In a model with one layer, a key depends only on its byte. Rotating the key again therefore gives the same result
     as computing it again.
 
-    In a model with two layers, it doesn't. The keys of the second layer were computed from inputs that depend on the
-    frequencies of an earlier step.
+    In a model with two layers, this isn't true. The keys of the second layer were computed from inputs that depend on
+    the frequencies of an earlier step.
     """
     window, lengths, options = random_windows(1, 60)[0], [20, 33, 47, 60], METHOD_OPTIONS["dynamic_ntk"]
     apart = {}

@@ -46,7 +46,7 @@ def test_it_says_where_the_cells_were_measured(found):
 
 
 def test_distances_are_those_of_the_contexts():
-    """They follow from the seed alone, whatever text stands between the records."""
+    """The distances depend only on the seed, and not on the text between the records."""
     stored = json.loads((FOLDER / "contexts.json").read_text(encoding="utf-8"))
     dots = {"a.py": np.full(3000, ord("."), np.uint8)}
     for name, layout in rule_two.LAYOUTS.items():

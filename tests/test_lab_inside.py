@@ -1,4 +1,4 @@
-"""Tests of what happens inside a model. Sums over distances are compared with loops, norms with those of the bare
+"""Tests of measurements inside a model. Sums over distances are compared with loops, norms with those of the bare
 projections, and permuted models with the original model."""
 
 import json

@@ -1,5 +1,5 @@
-"""Tests of int8 weights: how much rounding changes each entry, and how much it changes the results of the model that
-comes with the notebooks."""
+"""Tests of int8 weights. They check how much rounding changes each entry, and how much it changes the results of the
+model that comes with the notebooks."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_what_is_rounded_is_not_rounded_again():
 
 
 def test_rounding_costs_what_is_said():
-    """The cost is measured on files from this machine's Python that weren't part of the training text. The version of
-    Python may differ, so the tolerance is generous."""
+    """The cost is measured on files of this machine's Python that weren't part of the training text. Because the
+    version of Python may differ, the tolerance is generous."""
     _, windows = scores.windows(parts.load().development, 256)
     exact, rounded = (mean_bits(pretrained(int8=wanted), windows) for wanted in (False, True))
     assert exact != rounded

@@ -45,7 +45,7 @@ def test_nouns_and_verbs_come_as_often_as_they_should():
 
 
 def test_a_byte_costs_what_bayes_says(monkeypatch):
-    """Compute the probability of each next byte, given the previous bytes. It is a weighted sum over all languages that
+    """Compute the probability of each next byte, given the previous bytes, as a weighted sum over all languages that
     consist of two nouns and three verbs."""
     monkeypatch.setattr(L, "NOUNS", 2)
     monkeypatch.setattr(L, "VERBS", 3)
@@ -54,7 +54,7 @@ def test_a_byte_costs_what_bayes_says(monkeypatch):
 
     def chance(pairs, told):
         """Return the probability of a sequence in one language. The sequence consists of complete pairs and possibly a
-        last noun."""
+        final noun."""
         p = 1.0
         for noun, verb in pairs:
             p *= L.SHARE[noun] * (verb is None or told[noun] == verb)

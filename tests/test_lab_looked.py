@@ -1,5 +1,5 @@
-"""Tests of what pages say about a run in results/inside.json, compared with the models from which the stored numbers
-came."""
+"""Tests of what pages say about a run in results/inside.json, compared with the models that the stored numbers came
+from."""
 
 import pytest
 import torch

@@ -1,4 +1,5 @@
-"""Tests of what the pages show about the second experiment, compared with the numbers from which it was computed."""
+"""Tests of what the pages show about the second experiment, compared with the numbers from which these results were
+computed."""
 
 import json
 

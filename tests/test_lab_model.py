@@ -1,9 +1,9 @@
 """Compare the laboratory's model with transformers. Given the same weights, transformers' Llama must compute the same
 logits for every scheme.
 
-Learned and sinusoidal positions are passed to transformers as ``inputs_embeds``, and ALiBi as a mask that is added to
-the scores. Vectors that aren't rotated get position 0. Tolerances are relative to the largest magnitude. Note that
-transformers computes norms and angles in float32.
+Learned and sinusoidal positions are passed to transformers as ``inputs_embeds``, and ALiBi is passed as a mask that is
+added to the scores. If a scheme doesn't rotate, all vectors get position 0. Tolerances are relative to the largest
+magnitude. Note that transformers computes norms and angles in float32.
 """
 
 import copy
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
 def make(scheme, dtype=torch.float64, length=LENGTH, **options):
-    """Build a tiny model with sharp attention. Weights of the usual initial size would make attention almost
+    """Build a tiny model with sharp attention. Initial weights of the usual size would make attention almost
     uniform."""
     model = M.LanguageModel(scheme, length, **{**SIZES, **options}, dtype=dtype)
     for name, weight in model.named_parameters():
@@ -132,7 +132,7 @@ def theirs_of(model, base):
 
 
 def added_places(model):
-    """Compute what the scheme adds to the bytes' vectors, using the scheme's formula."""
+    """Compute what the scheme adds to the bytes' vectors, using the formula of the scheme."""
     if model.scheme == "learned":
         return model.places.weight
     angles = np.arange(LENGTH)[:, None] / 10000.0 ** (np.arange(0, 16, 2) / 16)
@@ -254,7 +254,7 @@ def test_alibi_is_to_the_bit_what_the_trained_models_had():
 
 
 def alone(model, tokens, segments):
-    """Compute each text in a row by itself, and join the results."""
+    """Compute each text in a row by itself, and join the outputs."""
     out = torch.zeros(*tokens.shape, 256, dtype=torch.float64)
     for row, ids in enumerate(segments.tolist()):
         starts = [0, *(t for t in range(1, len(ids)) if ids[t] != ids[t - 1]), len(ids)]
@@ -389,7 +389,7 @@ def test_a_copy_is_as_the_original(scheme):
 
 @pytest.fixture
 def trained(tmp_path, monkeypatch):
-    """Add two models to the results, in the form in which they are stored after training."""
+    """Add two models to the results, in the format in which they are stored after training."""
     monkeypatch.setattr(results, "_BESIDE_THE_CODE", tmp_path)
     monkeypatch.setattr(results, "_INSIDE_THE_PACKAGE", tmp_path / "none")
     (tmp_path / "trials").mkdir()

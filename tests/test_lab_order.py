@@ -13,8 +13,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "results" / "asking"
 
 
 def a_map(halved, shares=None):
-    """Return a map for one context and four questions. For each pair whose frequency is halved, ``halved`` says how
-    many of the four questions are answered correctly."""
+    """Return a map for one context and four questions. For each pair, ``halved`` says how many of the four questions
+    are answered correctly when the pair's frequency is halved."""
     rows = [{"order": ["1" * right + "o" * (4 - right)]} for right in halved]
     return {"pairs": {"halved": rows}, "shares": shares}
 

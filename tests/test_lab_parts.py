@@ -1,6 +1,7 @@
-"""Tests of the text in three parts: what is read, to which part it belongs, and that the parts share almost nothing.
+"""Tests of the text in three parts. They check what is read, to which part it belongs, and that the parts have almost
+nothing in common.
 
-Most tests apply the rules to a small folder that is made here. The last tests check on this Python's library whether
+Most tests apply the rules to a small folder made for the test. The last tests check on this Python's library whether
 the rules achieve their purpose.
 """
 
@@ -170,7 +171,7 @@ def trained_on(real):
 
 
 def test_what_is_said_to_be_shared_is_there_by_brute_force(real, trained_on):
-    """Take some strings from some files, and search for them in the whole training text itself instead of among its
+    """Take some strings from some files, and search for them in the training text itself instead of among its
     hashes."""
     train = real.train.tobytes()
     files = {**real.development, **real.held_out}

@@ -1,4 +1,4 @@
-"""Tests of `ropebook.lab.parts_file`: a text comes back from its file as it was."""
+"""Tests that `ropebook.lab.parts_file` returns a text unchanged after storing it in a file."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,4 @@
-"""Tests of what the figures in the chapter on measurements draw, for the synthetic numbers that the tests pass to
-them."""
+"""Tests of what the figures in the chapter on measurements draw when they are given synthetic numbers."""
 
 import numpy as np
 import pytest
@@ -44,7 +43,7 @@ def lines(ax, thick):
 
 
 def row(fig, lines, id):
-    """Return the two panels in this line's row."""
+    """Return the two panels in the row of this line."""
     at = list(lines).index(id) * 2
     return fig.axes[at : at + 2]
 

@@ -1,5 +1,4 @@
-"""Tests of reading a text byte by byte. The numbers are compared with the model's own, and some arguments must be
-refused."""
+"""Tests of reading a text byte by byte. The numbers must equal the model's own, and bad arguments must be refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the rule on synthetic numbers that are built to give a known outcome. If there is nothing but noise, the
+"""Tests of the rule on synthetic numbers that are built to give a known outcome. When there is nothing but noise, the
 rule must rarely find a difference."""
 
 from dataclasses import replace
@@ -112,7 +112,7 @@ def test_from_what_passed_to_the_outcome(expected, mean, different, null, word):
 
 
 def test_noise_alone_is_seldom_called():
-    """Only the seeds vary. In at most a few of these worlds may any of the many comparisons find a difference."""
+    """Only the seeds vary. In all but a few of these worlds, none of the many comparisons may find a difference."""
     claims = [C.CLAIMS[name] for name in ("S2.9a", "S2.9b", "T5", "alternate")]
     worlds_with_a_call = 0
     for at in range(12):

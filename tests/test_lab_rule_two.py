@@ -12,8 +12,7 @@ SEEDS = (0, 1, 2)
 
 
 def made(right, other=0.0, contexts=16, questions=16, seed=0):
-    """Draw letters for each layout and seed. "1" has the probability ``right``, and "o" has the probability
-    ``other``."""
+    """Draw letters for each layout and seed. "1" has probability ``right``, and "o" has probability ``other``."""
     draws = np.random.default_rng(seed)
     chances = [right, other, max(0.0, 1 - right - other)]
 
@@ -95,7 +94,8 @@ def test_noise_is_seldom_called():
 
 
 def bits(mean, apart=0.0, texts=30, seed=0):
-    """Draw losses for both texts and bands, each text with its own level; ``apart`` is added to every one."""
+    """Draw losses for both kinds of text and all bands. Each text has its own level, and ``apart`` is added to every
+    loss."""
     levels = np.random.default_rng(7).normal(mean, 0.3, texts)
     draws = np.random.default_rng(seed)
     keys = [f"{text} {band}" for text in ("python", "language") for band in R.BANDS]
@@ -147,6 +147,7 @@ def test_the_texts_are_new():
 
 
 def test_it_is_final():
-    """Since its date, none of the files on which an outcome depends may change. So their digest stands here."""
+    """Since the rule's date, none of the files on which an outcome depends may change. This test contains the digest of
+    these files."""
     assert R.DATE == "2026-11-26"
     assert R.digest() == "1bf04f2707cd6acd277d1ff768e6207e08e6d29c56e0cc75d52dfc5192c122a0"

@@ -1,4 +1,4 @@
-"""Tests of the pages' tables and grids, compared with the synthetic numbers from which they are made."""
+"""Tests of the tables and grids on the pages, compared with the synthetic numbers from which they are made."""
 
 import numpy as np
 import pytest

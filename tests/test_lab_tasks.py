@@ -1,5 +1,5 @@
-"""Tests of two tasks that are planted inside a text: what is planted where, whether the content alone could reveal the
-order, and which answers count as correct."""
+"""Tests of two tasks that are planted inside a text. They check what is planted where, whether the content alone could
+reveal the order, and which answers count as correct."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ def is_record(byte):
 
 
 def solved(text, before):
-    """Read the text, and return the answer to the query at ``before`` − 1."""
+    """Return the answer to the query at ``before`` − 1, found by reading the text."""
     query = text[before - 1]
     first = T.FIRST <= query < T.FIRST + data.KEYS
     key = query - (T.FIRST if first else data.QUERY)
@@ -112,8 +112,8 @@ def test_questions_follow_from_the_seed(task):
 
 
 class Reader(nn.Module):
-    """A model that answers by reading the text. It may give the requested record, the key's first record, or no
-    record."""
+    """A model that answers by reading the text. It may answer with the requested record, with the key's first record,
+    or with no record."""
 
     has_bias = False
 

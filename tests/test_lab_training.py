@@ -1,5 +1,5 @@
-"""Tests of the laboratory's training: the effect of one step, an interrupted run that must end with the same bits as an
-uninterrupted one, two processes that must do the same as one, and a small model that must learn.
+"""Tests of the laboratory's training. We check the effect of a single step. An interrupted run must end with the same
+bits as an uninterrupted one, two processes must do the same as one, and a small model must learn.
 
 The models are tiny and their text is synthetic, except in the smoke test, which reads a few files from the library.
 """
@@ -60,7 +60,7 @@ def finish(trainer, every=100):
 
 
 def state_of(trainer):
-    """Return everything on which the next steps depend."""
+    """Return everything that the next steps depend on."""
     return {
         "step": trainer.step,
         "losses": trainer.losses,
@@ -204,8 +204,8 @@ def test_a_small_model_learns(tmp_path):
     """A model that has learned nothing has a loss of 8 bits per byte. Training must lower the loss by at least four
     bits.
 
-    On files that weren't part of the training text, the loss falls by 3.5, which is more than byte frequencies alone
-    could explain.
+    On files that weren't part of the training text, the loss falls by 3.5 bits. Byte frequencies alone could not
+    explain this.
     """
     library = Path(sysconfig.get_paths()["stdlib"])
     shown, held_out = (data.as_text(b"".join((library / n).read_bytes() for n in names)) for names in (SHOWN, HELD_OUT))
@@ -349,7 +349,7 @@ def test_a_save_is_on_the_disk_before_it_takes_the_place(corpus, tmp_path, monke
 
 
 def another(corpus, tmp_path, **changes):
-    """Replace this run's checkpoint by the checkpoint of another run."""
+    """Replace this run's checkpoint with the checkpoint of another run."""
     other = Trainer(tiny(**changes), corpus, tmp_path / "other")
     other.save()
     shutil.copy(other.path, tmp_path / "rope-10000-0.pt")
@@ -382,8 +382,8 @@ def test_another_number_of_threads_is_refused(corpus, tmp_path):
 
 
 def test_a_compiled_run_takes_the_same_steps_with_coarser_products(corpus, tmp_path, monkeypatch):
-    """``torch.compile`` itself would take a minute and need a C++ compiler, so the test replaces it to see how it is
-    used."""
+    """``torch.compile`` itself would take a minute and need a C++ compiler. The test therefore replaces it, and checks
+    how it is used."""
     seen = []
 
     def compiles(model):

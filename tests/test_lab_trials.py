@@ -1,5 +1,5 @@
-"""Tests of the second experiment's training runs: which runs there are, what their rows contain, and that they train
-and resume like the runs of the first experiment."""
+"""Tests of the training runs in the second experiment. They check which runs there are, what their rows contain, and
+that they train and resume like the runs of the first experiment."""
 
 import numpy as np
 import pytest

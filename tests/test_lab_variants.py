@@ -1,5 +1,5 @@
-"""Tests of training runs in which one thing is changed. We check what each run changes, and that the change reaches the
-model."""
+"""Tests of training runs in which one thing is changed. They check what each run changes, and that the change reaches
+the model."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tests of the mean score as a function of distance, and of where queries attend in long texts. Both are compared with
+"""Tests of the mean score as a function of distance, and of where queries look in long texts. Both are compared with
 scores that are computed one at a time."""
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def text(*shape):
 
 
 def rotated(model, tokens, shift=0):
-    """Return each layer's q and k, as attention multiplies them, with the queries moved ``shift`` positions ahead. Both
-    have the shape (heads, T, d)."""
+    """Return q and k of each layer as attention multiplies them, with the queries moved ``shift`` positions ahead. Both
+    have shape (heads, T, d)."""
 
     def look(attention, x):
         places = torch.arange(x.shape[1])
@@ -48,8 +48,8 @@ def rotated(model, tokens, shift=0):
 
 
 def test_the_bias_is_the_mean_score_over_all_queries_and_keys(model):
-    """The mean for each distance is over the queries and keys of all pairs of tokens, rotated as if the two tokens were
-    that far apart."""
+    """For each distance, the mean is over the queries and keys of all pairs of tokens, rotated as if the two tokens
+    were that far apart."""
     tokens = text(2, 20)
     found = distance_bias(model, tokens)
     theta = model.layers[0].attention.rotary.inv_freq

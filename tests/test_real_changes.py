@@ -1,5 +1,5 @@
-"""Tests of a Llama with slowed pairs, and of a Llama with methods for longer texts. Both are compared with the same
-frequencies in transformers."""
+"""Tests of a Llama in which some pairs are slowed down, and of a Llama with methods for longer texts. Both are compared
+with transformers' Llama with the same frequencies."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the map of heads. It is compared with sums over all pairs of tokens, and is computed for heads that are
-built to do only one thing."""
+"""Tests of the map of heads. It is compared with sums over all pairs of tokens, and with the known behaviour of heads
+that are built to do only one thing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def text(batch, length):
 
 
 def by_hand(model, tokens):
-    """Compute one layer at a time, and in each layer one query at a time."""
+    """Compute one layer at a time and, within each layer, one query at a time."""
     x, found = model.embedding(tokens), []
     for layer in model.layers:
         given = layer.attention_norm(x)

@@ -1,5 +1,5 @@
-"""Test that the rule for the published model reaches the right verdict on synthetic numbers. Also test that the texts
-on which the decision is based aren't opened early."""
+"""Test that the rule for the published model reaches the right verdict on synthetic numbers, and that the texts that
+decide aren't opened early."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_difference_is_that_of_the_band_alone():
 
 
 def test_the_correction_is_over_all_comparisons():
-    """If a difference is just large enough to pass by itself, it must not pass among many comparisons that show no
+    """A difference that is just large enough to pass by itself must not pass among many comparisons that show no
     difference."""
     weak = (LOW[0], lambda p: 2 + p + 0.2 * math.sin(5 * p) + 0.19)
     changes = {"a": weak, "b": (LOW[0], lambda p: 2 + p)}

@@ -89,7 +89,7 @@ LOSSES = {
 
 
 NAMES = {change: change.upper() for change in LOSSES}
-# Where a fake measurement was made.
+# The provenance of a fake measurement.
 PROVENANCE = {"device": "a GPU", "cpu": "a CPU", "threads": 1, "torch": "2", "numpy": "2", "python": "3"} | {
     "date": "2026-12-01T00:00:00+00:00",
     "seed": None,
@@ -99,9 +99,9 @@ PROVENANCE = {"device": "a GPU", "cpu": "a CPU", "threads": 1, "torch": "2", "nu
 
 @pytest.fixture
 def deciding(folder, monkeypatch):
-    """Replace the texts by fake ones, and the model by a fake model whose losses are those in LOSSES, a little
-    different for each text. Return two lists, both in order: the changes that were measured, and the words of the texts
-    that were read."""
+    """Replace the texts by fake ones, and the model by a fake model whose losses are those in LOSSES, varied a little
+    from text to text. Return two lists: the changes that were measured and the names of the texts that were read, both
+    in order."""
     measured, read = [], []
 
     def fake(text):
@@ -256,7 +256,7 @@ def test_rows_stored_so_far_can_be_judged_together():
 
 
 def test_what_the_page_reads_comes_from_the_rows_stored():
-    """More rows may have been measured since, but all of the rows that are counted must be there."""
+    """More rows may have been measured since then, but all rows that were counted must still be there."""
     found = results.load("decided")
     assert found["rule"] == rule.digest()
     assert found["rows"] == len(rule.ROWS)
@@ -271,7 +271,8 @@ def test_what_the_page_reads_comes_from_the_rows_stored():
 
 @pytest.fixture
 def run(monkeypatch):
-    """Return a function that runs the script with the given words, and undo afterwards what its options set."""
+    """Return a function that runs the script with the given words. Afterwards, undo what the script's options
+    changed."""
     for name in ("DEVICE", "CHOSEN", "PACKED"):
         monkeypatch.setattr(script, name, copy.copy(getattr(script, name)))
     monkeypatch.setattr(torch, "set_num_threads", lambda threads: None)
@@ -280,7 +281,7 @@ def run(monkeypatch):
         monkeypatch.setattr(sys, "argv", ["benchmarks/real.py", *words])
         script.main()
 
-    with torch.set_grad_enabled(torch.is_grad_enabled()):  # which the script turns off
+    with torch.set_grad_enabled(torch.is_grad_enabled()):  # the script turns gradients off
         yield with_words
 
 

@@ -1,5 +1,5 @@
-"""Tests of the texts with which readers explore the published model. These texts must exist, be long enough, be the
-same each time, and name their source."""
+"""Tests of the texts that are used to explore the published model. These texts must exist, be long enough, be the same
+each time, and name their source."""
 
 from __future__ import annotations
 

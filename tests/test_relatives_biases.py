@@ -93,7 +93,7 @@ def test_an_imitation_is_the_bias_near_by_and_level_far_off():
 
 
 def test_the_imitation_of_a_t5_is_that_t5():
-    """In this T5 scheme, the two sides differ, and the last range is a single distance."""
+    """In this T5 scheme, the two sides differ, and the last range consists of a single distance."""
     for buckets, farthest in ((32, 128), (16, 5), (8, 20)):
         scheme = R.T5Buckets(2, buckets, farthest, bidirectional=True)
         torch.nn.init.normal_(scheme.weight)
