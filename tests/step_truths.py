@@ -1,8 +1,8 @@
-"""Reasons why each step's right answer is right. A reason is a JavaScript condition on the figure's numbers, which must
-be true. The keys are the page, the figure and the step number. `a` is the data that the figure computes at the start of
-the step, and `b` the data at the settings that "just show me" leads to. `at(text)` is the data at the start of the step
-with the dials in `text` changed. The small model's results are tested separately, because the model runs outside the
-figure's own script.
+"""Reasons why the right answer to each step is right. A reason is a JavaScript condition on the figure's numbers, which
+must be true. The keys are the page, the figure and the step number. `a` is the data that the figure computes at the
+start of the step, and `b` is the data at the settings that "just show me" leads to. `at(text)` is the data at the start
+of the step with the dials in `text` changed. The small model's results are tested separately, because the model runs
+outside the figure's own script.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of the package reference. Each import line must work and import what is described below it, module by
+"""Tests of the package reference. Each import line must work, and must import what is described below it, module by
 module."""
 
 from __future__ import annotations

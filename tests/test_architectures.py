@@ -1,5 +1,5 @@
-"""Test that the list of architectures is complete, matches the installed version of transformers, and is still correct
-for a sample of models."""
+"""Test that the list of architectures is complete, matches the installed version of transformers, and still gives the
+correct verdict for a sample of models."""
 
 from __future__ import annotations
 

@@ -256,6 +256,5 @@ def test_a_generator_on_another_device_is_refused(device):
 
 def test_every_public_function_has_bad_input_above():
     tested = {name for call, _, _ in BAD for name in call.__code__.co_names}
-    # the first two are records returned by attention_cost and rows_of; the third counts the memory that any function
-    # keeps
+    # the first two are records returned by attention_cost and rows_of; the third is a memory counter for any function
     assert public(A) - tested == {"AttentionCost", "Rows", "kept_bytes"}

@@ -1,4 +1,4 @@
-"""Tests of the heads and of their cost, compared with torch's counts. The whole layer is compared with torch's
+"""Tests of the heads and of their cost, compared with torch's counts. The whole layer is compared with torch's own
 layer."""
 
 import dataclasses
@@ -84,7 +84,8 @@ def test_repeated_heads_stand_side_by_side():
 
 
 def torch_layer(dim, heads, bias, device, dtype, **options):
-    """Return torch's layer with random biases. If the biases were zero, an error in copying them would go unnoticed."""
+    """Return torch's layer with random biases. If the biases were zero, a mistake in copying them would go
+    unnoticed."""
     layer = nn.MultiheadAttention(dim, heads, bias=bias, batch_first=True, device=device, dtype=dtype, **options)
     with torch.no_grad():
         for i, parameter in enumerate(layer.parameters()):

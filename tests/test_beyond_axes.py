@@ -83,7 +83,7 @@ def test_one_axis_is_a_line():
 
 
 def fits(sections: tuple[int, ...]) -> bool:
-    """Return whether the head has enough pairs for all of the sections of row and column."""
+    """Return whether the head has enough pairs for all of the row's and column's sections."""
     return all(not size or axis + 3 * (size - 1) < sum(sections) for axis, size in enumerate(sections) if axis)
 
 
@@ -111,7 +111,7 @@ def test_blocks_are_sections_in_another_order(axes, pairs):
 
 
 def as_theirs(kind: type, sections: list[int], ids: torch.Tensor, base: float = 500.0) -> tuple[torch.Tensor, ...]:
-    """Return random vectors, and the same vectors rotated by a module from transformers."""
+    """Return random vectors, and the same vectors rotated by a module of transformers."""
     pairs = sum(sections)
     parameters = {"rope_type": "default", "rope_theta": base, "mrope_section": sections}
     config = SimpleNamespace(
@@ -214,7 +214,7 @@ mixed = st.lists(st.one_of(st.integers(1, 6), grids), min_size=1, max_size=5)
 
 
 def apart(parts: list) -> list:
-    """Return the parts with one text token before each grid."""
+    """Return the parts with one text token inserted before each grid."""
     return [part for one in parts for part in ([1, one] if isinstance(one, B.Grid) else [one])]
 
 

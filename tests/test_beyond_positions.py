@@ -21,7 +21,7 @@ def test_every_link_lands_and_every_number_is_glued():
 
 
 def test_each_question_has_its_number():
-    """Check that each section has a cell that computes something."""
+    """Check that each section contains a cell that computes something."""
     sections = re.split(r"^## ", text(PAGE), flags=re.MULTILINE)[1:-1]
     assert len(sections) == 11
     for section in sections:

@@ -1,5 +1,5 @@
 """Tests of the buttons that bring a figure to the reader. Each button names a figure further up on the page, and dials
-that the figure has."""
+of that figure."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ for forks in sys.stdin:
 
 @pytest.fixture
 def printed(small_book: Path) -> Iterator[Callable[..., tuple[str, bool]]]:
-    """Return what the chapter prints and whether it had to be run again, in a forked or an ordinary kernel."""
+    """Return what the chapter prints, and whether it had to be run again, in a forked or an ordinary kernel."""
     with subprocess.Popen(
         [sys.executable, "-c", RUN], cwd=small_book, text=True, env={**os.environ, "PYTHONPATH": str(small_book)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -186,7 +186,7 @@ BOUND = "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys
 
 @pytest.fixture
 def renderer_that(monkeypatch):
-    """Use another program as the formula renderer. The program receives the socket's address."""
+    """Use another program as the formula renderer. The program receives the address of the socket."""
 
     def renderer_that_(does: str) -> None:
         build = staticmethod(lambda socket: [sys.executable, "-c", BOUND + does, str(socket)])

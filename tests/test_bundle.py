@@ -1,4 +1,4 @@
-"""Test that the site's single style sheet contains every rule that a page uses, and no other rules."""
+"""Test that the site's single style sheet contains every rule that some page uses, and no other rules."""
 
 from __future__ import annotations
 

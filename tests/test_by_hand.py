@@ -1,5 +1,5 @@
-"""Tests of the exercises to solve by hand. The table of answers must be correct, and Python and the page's script must
-give the same verdict on every answer."""
+"""Tests of the exercises to solve by hand. The table of answers must be correct. Python and the page's script must give
+the same verdict on every answer."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_both_read_the_same_numbers():
 
 
 def tried(exercise):
-    """Yield answers of every kind: correct, a known mistake, slightly off, empty, unreadable, and with too many
+    """Yield answers of every type: correct, a known mistake, slightly off, empty, unreadable, and with too many
     numbers."""
     right = [written(field.values) for field in exercise.fields]
     yield right
@@ -251,7 +251,7 @@ def test_a_form_is_hidden_without_a_script_and_escapes_what_it_shows(answers):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_solution_that_is_closed_hides_its_code_as_well(page):
-    """A closed box labelled "Solution" must also hide the code below it, because that code would give the solution
+    """A closed box labelled "Solution" must also hide the code below it, because the code would give the solution
     away."""
     after = re.findall(r"\{admonition\} Solution.*?\n:::+\n\n```\{code-cell\} python\n(.*?)```", PAGES[page], re.DOTALL)
     assert [cell for cell in after if not re.search(r"\b(hide-cell|remove-cell)\b", cell)] == []

@@ -1,7 +1,7 @@
 """Test that ``torch.compile(fullgraph=True)`` causes no graph breaks, needs only a few graphs for many lengths, and
 gives the same gradients.
 
-The backends count graphs or run them uncompiled, so no C++ compiler is needed.
+The backends only count graphs or run them uncompiled, so no C++ compiler is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.helpers import random
 @pytest.fixture(autouse=True)
 def nothing_compiled():
     """Reset the compiler before each test. Otherwise torch would refuse to compile a function for the ninth time, even
-    if most of these compilations came from other tests."""
+    if most of the earlier compilations came from other tests."""
     torch.compiler.reset()
 
 
@@ -45,8 +45,8 @@ def test_gradients_of_the_tables_are_those_of_eager_code(dtype, shape, wanted):
 
 
 def lengths(module: torch.nn.Module, *inputs) -> int:
-    """Count the graphs that a compiled module needs for these inputs. Each of its results must equal the uncompiled
-    result."""
+    """Count the graphs that a compiled module needs for these inputs. Each result must equal that of the uncompiled
+    module."""
     graphs = CompileCounter()
     compiled = torch.compile(module, fullgraph=True, backend=graphs)
     for given in inputs:
@@ -95,8 +95,8 @@ def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dyn
 
 
 def test_lengths_without_positions_and_then_positions():
-    """After the first calls, the length is a symbol. So is the size with which the shape of the positions is
-    compared."""
+    """After the first calls, the length is a symbol. So is the size that the shape of the positions is compared
+    with."""
     module = RotaryEmbedding(8, layout="interleaved")
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     turned_alike(compiled, module, 3)
@@ -144,6 +144,7 @@ def test_vmap_over_positions(layout):
 
 
 def test_jit_script_is_not_supported():
-    """The module's docstring says that torch.jit.script isn't supported, and torch's own message gives the reason."""
+    """The module's docstring says that torch.jit.script isn't supported, and torch's own error message gives the
+    reason."""
     with pytest.raises(torch.jit.frontend.NotSupportedError, match="keyword-only arguments"):
         torch.jit.script(RotaryEmbedding(8, layout="interleaved"))

@@ -1,8 +1,8 @@
-"""Tests of the complex plane, compared with Python's own complex numbers, mpmath, ONNX's operator, transformers,
-NumPy's Fourier transform and the theorems.
+"""Tests of RoPE in the complex plane, compared with Python's own complex numbers, mpmath, ONNX's operator,
+transformers, NumPy's Fourier transform and the theorems.
 
-Some tests state a bound for float64. It follows from this: for θ ≤ 1, the error of an angle mθ is at most m times a few
-units of 2^−53.
+The float64 bounds in some tests follow from this: for θ ≤ 1, the error of an angle mθ is at most m times a few units of
+2^−53.
 """
 
 import cmath

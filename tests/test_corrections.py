@@ -1,5 +1,4 @@
-"""Test that the corrections are numbered, that each of them has a check, and that the numbers in them come from
-cells."""
+"""Test that the corrections are numbered, that each of them has a check, and that their numbers come from cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test that every public function of the decay package has a description and raises errors that name the argument."""
+"""Test that every public function of the decay package has a docstring and raises errors that name the argument."""
 
 import inspect
 import math

@@ -1,4 +1,4 @@
-"""Test that processing a curve in chunks gives the same result for any chunk size, compared with plain Python."""
+"""Test that processing a curve in chunks gives the same result for every chunk size. The reference is plain Python."""
 
 import itertools
 from functools import partial
@@ -19,7 +19,7 @@ from tests.helpers import LargestTensor
 
 @pytest.fixture(params=[16, 64, 2**16])
 def chunk(request, monkeypatch):
-    """Set CHUNK. If it is 16, the chunks contain 1, 2, 4, 8, 16, 16, … distances."""
+    """Set CHUNK. With a value of 16, the chunks contain 1, 2, 4, 8, 16, 16, … distances."""
     monkeypatch.setattr(D.curves, "CHUNK", request.param)
 
 

@@ -1,5 +1,5 @@
 """Test that the figures in the chapter on decay draw what the package computes, and that their alternative texts
-describe what they show."""
+describe what is shown."""
 
 from functools import partial
 

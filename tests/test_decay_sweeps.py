@@ -42,7 +42,7 @@ def test_at_base_one_there_is_no_decay_but_one_cosine():
 
 
 def test_what_the_sweep_says_of_the_base():
-    """Check S2.3 numerically. From base 500 on, a larger base means a slower decrease, and the curves for bases 10 and
+    """Check S2.3 numerically. From base 500 upwards, a larger base means a slower decrease. The curves for bases 10 and
     100 soon become negative."""
     by_base = {row.base: row for row in D.sweep(4096, dims=[128])}
     halves = [by_base[base].below_half for base in D.BASES if base >= 500]

@@ -1,8 +1,8 @@
 """Tests of the rotation, compared with mpmath's 40 digits, ONNX's operator, transformers, matrix exponentials, sympy
 and the theorems.
 
-Some tests state a bound for float64. It follows from this: for θ ≤ 1, the error of an angle mθ is at most m times a few
-units of 2^−53.
+The float64 bounds in some tests follow from this: for θ ≤ 1, the error of an angle mθ is at most m times a few units of
+2^−53.
 """
 
 import inspect

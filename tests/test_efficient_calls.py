@@ -1,4 +1,4 @@
-"""Tests of the ways to call `RotaryEmbedding` (with q alone, with tokens first, or in place), and of how often a model
+"""Tests of the ways to call `RotaryEmbedding` (with q alone, with tokens first, or in-place), and of how often a model
 computes its tables."""
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_q_and_k_with_numbers_in_common_are_not_rotated_in_place(q, k):
 
 
 def test_one_tensor_in_both_places_is_refused_without_addresses_too(monkeypatch):
-    """While a graph is being traced, there are no memory addresses to compare."""
+    """While a graph is being traced, there are no memory addresses that could be compared."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     x = Q.clone()
     with pytest.raises(ValueError, match="q and k must not share memory"):
@@ -242,7 +242,7 @@ def test_a_model_of_extended_layers_generates(name, options):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_is_wrong_is_called_by_its_name(layout):
-    """The error must be one of ours, because torch's own error doesn't say which argument is wrong."""
+    """The error must be one of ours, because torch's own error doesn't name the argument that is wrong."""
     q, k = qk(dtype=torch.float32)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
     rope, away, small = E.RotaryEmbedding(8, layout=layout), torch.device("meta"), torch.float8_e4m3fn

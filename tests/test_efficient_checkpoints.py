@@ -1,4 +1,4 @@
-"""Test that a checkpoint in Meta's format gives the same logits in transformers' Llama and in this package's."""
+"""Test that a checkpoint in Meta's format gives the same logits in transformers' Llama and in this package's Llama."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of_meta() -> dict[str, torch.Tensor]:
 
 
 def ours(state: dict[str, torch.Tensor]) -> LlamaModel:
-    """Load the weights by name, unchanged, because this package also rotates neighbouring entries."""
+    """Load the weights by name and without changes, because this package also rotates neighbouring entries."""
     names = {
         "tok_embeddings": "embedding",
         "output": "lm_head",
@@ -90,8 +90,8 @@ def test_equal_logits_in_both(theirs):
 
 
 def test_rows_are_those_of_the_published_permutation():
-    """The expected rows come from viewing the rows as (heads, pairs, 2) and swapping the last two axes, as
-    transformers' own conversion script does."""
+    """The expected rows are computed as in transformers' own conversion script: the rows are viewed as (heads, pairs,
+    2), and the last two axes are swapped."""
     state = of_meta()
     found = meta_to_transformers(state, PARAMS)
     for name, heads in (("q", 4), ("k", 2)):

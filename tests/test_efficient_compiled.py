@@ -97,7 +97,7 @@ def test_another_failure_while_compiling_is_not_remembered(monkeypatch):
 
 
 class Graphs:
-    """A torch.compile backend that counts graphs and runs them uncompiled, so no C++ compiler is needed."""
+    """A torch.compile backend that counts graphs and runs them uncompiled. So no C++ compiler is needed."""
 
     def __init__(self):
         self.count = 0
@@ -220,7 +220,7 @@ def test_tables_inside_a_graph_are_made_once_for_all_heads(graphs):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_a_graph_is_made_of_is_the_same_rotation(layout, monkeypatch):
-    """Run, without compiling, the branches that are meant for compilation."""
+    """Run the branches that are meant for compilation, but without compiling them."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     q, k = qk()
     rope = E.RotaryEmbedding(8, layout=layout)

@@ -1,4 +1,4 @@
-"""Tests of the cost of each form, compared with counts of the operations that torch runs."""
+"""Tests of the cost of each form. The counts by hand are compared with counts of the operations that torch runs."""
 
 import pytest
 import torch

@@ -18,8 +18,8 @@ SHAPES = {"(T, d)": (3, 4), "(B, H, T, d)": (1, 2, 3, 4), "a row of each": (2, 1
 
 @pytest.fixture(params=["whole", "part by part", "few"])
 def way(request, monkeypatch):
-    """Run a test in three variants: with all numbers at once, with two tokens at a time, and with the method for few
-    numbers."""
+    """Run a test in three variants: with all numbers at once, with two tokens at a time, and with the method for a
+    small number of entries."""
     monkeypatch.setattr(forms, "SMALL", 2**15 if request.param == "few" else 0)
     monkeypatch.setattr(forms, "CHUNK", 2 if request.param == "part by part" else 2**16)
     return request.param
@@ -48,7 +48,7 @@ def test_first_and_second_derivatives_are_those_of_differences(name, layout, way
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
 def test_every_way_gives_the_same_numbers(layout, dtype, monkeypatch):
-    """The numbers must agree to the last bit, including their rounding errors."""
+    """The results must agree to the last bit, including their rounding errors."""
     x, (cos, sin) = random(2, 3, 50, 16).to(dtype), tables(range(50), 16, dtype=torch.float32)
     wide = torch.promote_types(dtype, torch.float32)
     for strange in (x, x.transpose(1, 2).contiguous().transpose(1, 2), x[..., :8, :].repeat(1, 1, 7, 1)[..., :50, :]):

@@ -47,7 +47,7 @@ def test_apply_rotary_turns_the_first_entries_only(backend, layout, rotary_dim, 
 
 @pytest.fixture
 def kernel(monkeypatch):
-    """A substitute for the kernel module that records calls to it."""
+    """A substitute for the kernel module that records how it is called."""
     asked = []
 
     def rotary(q, k, cos, sin, *, layout):
@@ -265,7 +265,7 @@ def test_the_table_doubles_and_is_read_only_where_it_may_be():
 
 
 class Counted(TorchDispatchMode):
-    """Counts the operations that torch dispatches."""
+    """Dispatch mode that counts torch's operations."""
 
     count = 0
 

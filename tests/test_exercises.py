@@ -1,4 +1,4 @@
-"""Tests of the answers to the exercises. Several kinds of correct answers must be accepted, and every mistake must be
+"""Tests of the answers to the exercises. Correct answers of several kinds must be accepted, and every mistake must be
 named."""
 
 import math
@@ -178,7 +178,7 @@ def test_an_exercise_that_is_not_there_is_refused():
 
 
 def last_token_moves(function):
-    """Return how much earlier outputs change when the last token changes."""
+    """Return how much the earlier outputs change when the last token changes."""
     x, *matrices = (exercises.marking.random(*shape, seed=seed) for seed, shape in enumerate([(6, 4)] + 3 * [(4, 4)]))
     other = x.clone()
     other[-1] += 1
@@ -304,7 +304,7 @@ def test_solutions_on_the_page_are_right(chapter):
 
 
 def test_an_exercise_loads_no_other_chapter():
-    """If an exercise loaded another chapter's module, a change of that module would make every page of exercises run
+    """If an exercise loaded another chapter's module, any change to that module would make every page of exercises run
     again."""
     code = (
         "import sys; from ropebook.exercises import EXERCISES, attention; EXERCISES['attention: heads'];"

@@ -1,5 +1,5 @@
 """Tests of the report on a configuration, compared with transformers: its assumptions, frequencies and snippets.
-Hostile files are tested as well."""
+Hostile files are tested too."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_is_odd_is_named(name):
 
 
 def test_every_doubt_has_a_case():
-    """If every doubt occurs in some case, then every rule applies to some configuration."""
+    """If every doubt occurs in some case, every rule applies to some configuration."""
     named = {name for _, names in cases.CASES.values() for name in names}
     rules = {doubt["name"] for doubt in RULES["doubts"]} | set(RULES["always"])
     rare = {"no-length", "no-maximum-for-factor", "longrope-shrinks", "one-pair", "still-proportional", "two-lengths"}
@@ -192,8 +192,8 @@ def test_numbers_are_near_what_they_say(digits):
 
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_a_family_is_what_transformers_has(kind):
-    """Compare the base, share, width and window that are assumed for a family of models, and the layout in which its
-    code rotates."""
+    """Compare with transformers the base, share, width and window that are assumed for a family of models, and the
+    layout in which its code rotates."""
     family, config = FAMILIES[kind], CONFIG_MAPPING[kind]()
     parameters = config.rope_parameters
     if "local_base" in family:
@@ -222,7 +222,8 @@ def test_a_family_is_what_transformers_has(kind):
 
 
 def layout(kind, config):
-    """Find the layout by running the code: to which entry does the rotation move a query's only nonzero entry?"""
+    """Find the layout by running the code. A query has a single nonzero entry, and the layout follows from the entry to
+    which the rotation moves it."""
     module = importlib.import_module(rotary_class(kind).__module__)
     if kind == "llama4_text":
         q = torch.zeros(1, 1, 1, 8)
@@ -393,7 +394,7 @@ def test_the_module_can_be_run(tmp_path):
 
 def test_ten_thousand_mutated_files():
     """Each file must lead to a named error, to "unknown", or to numbers. Every eighth set of numbers is compared with
-    transformers' numbers."""
+    the numbers from transformers."""
     random, ends = Random(2026), Counter()
     errors = {"not-json", "too-deep", "too-long", "empty"}
     for _ in range(10_000):

@@ -123,7 +123,7 @@ def test_the_original_length_that_is_left_out_is_the_new_maximum_and_nobody_warn
 
 @pytest.mark.parametrize("layer", ["rotated", "forgotten"])
 def test_frequencies_are_read_off_what_the_rotation_does(shown, layer):
-    """If an attribute disagrees with the actual rotation, the rotation counts."""
+    """If an attribute disagrees with the actual rotation, the rotation is what counts."""
     plain = LlamaModel(10, 128, 16, n_layers=1, n_heads=1, layout="half", base=5e5).layers[0].attention.rotary
     scaled = LlamaModel(10, 128, 16, n_layers=1, n_heads=1, layout="half", base=5e5, scaling=X.YaRN(4.0, 8192))
     rotary = {"rotated": scaled.layers[0].attention.rotary, "forgotten": plain}[layer]

@@ -1,4 +1,4 @@
-"""Tests of the registry, of arguments that must be refused, and of the module as a whole."""
+"""Tests of the registry, of arguments that must be refused, and of the package as a whole."""
 
 import dataclasses
 import math
@@ -64,7 +64,7 @@ def test_transformers_names_are_its_names():
 
 @pytest.mark.parametrize("name", X.METHODS)
 def test_the_year_is_that_of_the_first_publication(name):
-    """This may be the year of a preprint or a post. arXiv identifiers begin with the year and the month."""
+    """The year may be that of a preprint or a post. arXiv identifiers begin with the year and the month."""
     method = X.METHODS[name]
     [entry] = re.findall(rf"^@\w+\{{{method.source},\n.*?^\}}", REFERENCES, re.M | re.S)
     arxiv, year = re.search(r"eprint = \{(\d\d)\d\d\.", entry), re.search(r"year = \{(\d+)\}", entry)
@@ -73,8 +73,8 @@ def test_the_year_is_that_of_the_first_publication(name):
 
 @pytest.mark.parametrize("name", X.METHODS)
 def test_a_section_explains_the_method(name):
-    """A section explains a method if one of its cells shows the method's class, or if it contains the name used in the
-    registry."""
+    """A section explains a method if one of its cells shows the method's class, or if the section contains the name
+    used in the registry."""
     method = X.METHODS[name]
     page, _, anchor = method.section.partition("#")
     [section] = [part for part in re.split(r"^## ", text(page), flags=re.M) if slug(part) == anchor]

@@ -1,4 +1,4 @@
-"""Tests of `install` in models whose structure differs from Llama's: they have layers without positions, latent
+"""Tests of `install` in models whose structure differs from Llama's. They have layers without positions, latent
 attention, or norms at the end."""
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 def built(kind: str, changes: dict | None = None, **rope) -> torch.nn.Module:
-    """Return a model with random matrices and gains. With random gains, it makes a difference if a norm is applied
-    after the rotation."""
+    """Return a model with random matrices and gains. Because the gains are random, it makes a difference whether a norm
+    is applied before or after the rotation."""
     options = SIZES | KINDS.get(kind, {}) | (changes or {})
     known = getattr(transformers, f"{kind}Config").__dataclass_fields__
     config = getattr(transformers, f"{kind}Config")(**{name: one for name, one in options.items() if name in known})
@@ -158,8 +158,8 @@ def test_what_cannot_be_done_in_the_attention_is_refused_at_once(kind, message, 
 
 
 def test_a_table_that_the_layers_do_not_read_is_refused():
-    """Granite with windows makes one table for each base. Its original rotary_emb remains in the model, but no layer
-    uses it."""
+    """Granite with windows makes one table for each base. Its original rotary_emb is still part of the model, but no
+    layer uses it."""
     model = built("GraniteSWA", {"sliding_window": 16})
     for method in (make("linear", factor=4.0), make("rerope", window=12)):
         with pytest.raises(ValueError, match="share one rotary_emb, got GraniteSWAForCausalLM with 1 more Granite"):
@@ -167,7 +167,7 @@ def test_a_table_that_the_layers_do_not_read_is_refused():
 
 
 def test_a_factor_that_latent_attention_has_in_its_scale_is_refused():
-    """transformers includes this factor in the scale of every q·k when it builds the model. It multiplies the table by
+    """When transformers builds the model, it includes this factor in the scale of every q·k. It multiplies the table by
     the quotient of the two factors."""
     model = built("DeepseekV3")
     with pytest.raises(ValueError, match="method must have no mscale_all_dim for a model with latent attention"):

@@ -1,5 +1,5 @@
-"""Tests of the methods that change frequencies. The formulas are compared with plain Python and with transformers'
-implementations."""
+"""Tests of the methods that change frequencies. The formulas are compared with plain Python and with the
+implementations in transformers."""
 
 import dataclasses
 import inspect

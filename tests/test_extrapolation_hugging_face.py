@@ -1,4 +1,4 @@
-"""Tests of the methods in tiny random transformers models, with caches and padding. Results are compared with
+"""Tests of the methods in tiny random models of transformers, with caches and padding. Results are compared with
 transformers' own methods and with this package's layers."""
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ OURS = {name: method.example for name, method in METHODS.items() if method.trans
 
 @pytest.mark.parametrize("name", OURS)
 def test_what_transformers_has_not_gives_the_logits_of_this_packages_layers(name):
-    """Other tests compare the package's layers with brute force."""
+    """Other tests compare this package's layers with brute force."""
     model, text = built("Llama"), tokens(100)
     ours = LlamaModel.from_transformers(model.state_dict(), model.config)
     plain = logits(model, text)
@@ -148,8 +148,8 @@ def test_a_cache_changes_nothing(kind, model, name):
 def test_keys_of_a_cache_turn_by_the_frequencies_of_now():
     """In a model with one layer, the last token attends to the same keys with and without a cache.
 
-    In a model with two layers, it wouldn't. The keys of the second layer depend on the outputs of the first one, and
-    the cached ones come from outputs that were computed with the frequencies of earlier steps.
+    In a model with two layers, it doesn't. The keys of the second layer depend on the outputs of the first layer, and
+    the cached keys come from outputs that were computed with the frequencies of earlier steps.
     """
     model, text = built("Llama", num_hidden_layers=1), tokens(90)
     install(model, make("dynamic_ntk", trained_length=TRAINED))
@@ -236,8 +236,8 @@ def test_a_rotary_emb_of_another_base_than_the_config_says_is_refused():
 
 @pytest.mark.parametrize("length", [3, 4, 8])
 def test_the_entries_that_do_not_turn_stay_for_any_length(length):
-    """Of the 8 entries, the first 4 don't rotate and the last 4 do. Texts with exactly 4 or 8 tokens must not be
-    treated differently from others."""
+    """Of the 8 entries, the first 4 don't rotate and the last 4 do. Texts with exactly 4 or 8 tokens must be treated
+    like all others."""
     x, positions = torch.arange(16.0 * length).reshape(1, 2, length, 8), torch.arange(length)[None]
     found = turned_from(Turn(4, "half"), x, positions, rope.inv_freq(4).float())
     assert found.shape == x.shape
@@ -289,7 +289,7 @@ def test_without_a_mask_the_last_key_is_that_of_the_last_query(name):
 
 
 def gemma3(full: dict[str, object] | None = None, **sizes) -> torch.nn.Module:
-    """Return a model with two layers. One of them has a window of 16 tokens.
+    """Return a model with two layers, one of which has a window of 16 tokens.
 
     ``full`` changes the rope_parameters of the other layer, except its base.
     """
@@ -425,7 +425,7 @@ def gradients(model: torch.nn.Module, calls: list[dict]) -> torch.Tensor:
 
 
 def stretched(step: int) -> dict:
-    """Return a text whose positions are ``step`` apart. The mask says that it is nevertheless a single text."""
+    """Return a text whose positions are ``step`` apart, with a mask that treats it as a single text all the same."""
     text = tokens(50)
     return {"input_ids": text, "position_ids": torch.arange(0, 50 * step, step)[None], "attention_mask": text * 0 + 1}
 
@@ -440,8 +440,8 @@ CALLS = {
 @pytest.mark.parametrize("calls", CALLS.values(), ids=CALLS)
 @pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")  # some 5.x releases don't have the new name
 def test_gradients_are_those_without_checkpoints(kind, calls, reentrant):
-    """When a layer runs again in the backward pass, it must use the positions of its own text, not those of the latest
-    forward pass."""
+    """When a layer runs again in the backward pass, it must use the positions of its own text, not those of the most
+    recent forward pass."""
     model = built(kind).train()
     for name in OURS if kind == "Llama" else ("rerope", "log_n"):
         model.gradient_checkpointing_disable()

@@ -1,4 +1,4 @@
-"""Tests of the methods, compared with transformers.
+"""Tests that compare the methods with transformers.
 
 transformers computes its frequencies in float32. An exponent of up to ln(base) ≈ 16 has an error of 16 units of 2^−24.
 If two frequencies are mixed with a quotient of differences as the weight, a few more digits are lost.

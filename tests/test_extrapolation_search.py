@@ -1,4 +1,4 @@
-"""Test that LongRoPE's search finds factors that we know beforehand."""
+"""Test that LongRoPE's search finds factors that are known beforehand."""
 
 import math
 

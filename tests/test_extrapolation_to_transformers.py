@@ -1,5 +1,5 @@
-"""Tests of converting methods to transformers' configs and back. transformers must be able to read what we write, and
-reading it ourselves must give the same method."""
+"""Tests of converting methods to transformers' configs and back. transformers must be able to read the configs that we
+write, and reading one ourselves must give back the same method."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Test that figures follow the theme, are small, consist of the same bytes every time, and always have alternative text
-that describes what they show."""
+"""Test that figures follow the theme and are small, that their bytes are the same every time, and that their
+alternative text always describes what they show."""
 
 import re
 import xml.etree.ElementTree as ElementTree

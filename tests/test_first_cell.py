@@ -40,7 +40,7 @@ NAME = "ropebook-1.2.3-py3-none-any.whl"
 
 @pytest.fixture
 def wheel(tmp_path) -> Wheel:
-    """A wheel that contains one module."""
+    """A wheel that contains a single module."""
     path = tmp_path / "made" / NAME
     takeaway.zipped({"ropebook/__init__.py": b"def f(): return 'from the wheel'\n"}, path)
     return Wheel(path, hashlib.sha256(path.read_bytes()).hexdigest())
@@ -282,7 +282,7 @@ TIMES = re.compile(r"\b\d[\d.,]*(e[-+]?\d+)?\s*(ns|µs|μs|us|ms|s|min|seconds?)
 
 
 def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
-    """Return the text that a cell printed or displayed, as (kind, text), without times and memory addresses.
+    """Return the output that a cell printed or displayed, as (kind, text), without times and memory addresses.
 
     If the cell measures time, its output is returned without any numbers. Such a cell calls `perf_counter` or has the
     tag `timing`.
@@ -327,8 +327,8 @@ def test_a_small_notebook_installs_the_wheel_and_runs(public, tmp_path):
     assert said[2] == f"['{name}']\n"
 
 
-# These notebooks contain what the others don't: sympy's proofs, figures with dials, results, and a library that may be
-# missing. ALL_NOTEBOOKS=1 runs all of the notebooks, which takes a quarter of an hour.
+# These notebooks contain things that the others don't: sympy's proofs, figures with dials, results, and a library that
+# may be missing. ALL_NOTEBOOKS=1 runs all of the notebooks, which takes a quarter of an hour.
 FEW = ("derivation_only", "complex_plane", "lab", "intro")
 ALONE = [path for path in CHAPTERS if path.stem in FEW or os.environ.get("ALL_NOTEBOOKS") == "1"]
 

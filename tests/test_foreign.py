@@ -1,6 +1,6 @@
 """Test that everything we patch in other packages still exists.
 
-If a change in the theme, in Sphinx or in an extension breaks a patch, a test named after the patch fails. Otherwise we
+If a change in the theme, in Sphinx or in an extension breaks a patch, a test named after that patch fails. Otherwise we
 would notice only when a page looked odd.
 """
 
@@ -18,7 +18,7 @@ from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 from tools import bundle
 
 PYDATA, BOOK_THEME = "pydata_sphinx_theme/theme/pydata_sphinx_theme", "sphinx_book_theme/theme/sphinx_book_theme"
-# Each patch, the file that it changes, and the text that it looks for in that file. {{ … }} belongs to the template
+# Each patch, the file that it changes, and the text that it looks for in the file. {{ … }} is part of the template
 # itself.
 PATCHES = {
     "the theme that is known before any script has come": (

@@ -1,4 +1,4 @@
-"""Tests of writing formulas as single lines of plain text, which are used in search excerpts."""
+"""Tests of writing a formula as a single line of plain text, for the excerpts in search results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the front page's drawing. Python draws it for pages without a script, and JavaScript redraws it when a
+"""Tests of the drawing on the front page. Python draws it for pages without a script, and JavaScript redraws it when a
 reader drags."""
 
 from __future__ import annotations

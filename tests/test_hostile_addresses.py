@@ -1,5 +1,5 @@
-"""Test that the page's scripts survive any text in an address or in the search field. Each of the two gets 10,000
-random texts."""
+"""Test that the page's scripts survive any text in an address or in the search field. Both are tested with 10,000
+random strings."""
 
 import json
 import random
@@ -24,7 +24,7 @@ PIECES = [
 
 
 def drawn(seed: int) -> list[str]:
-    """Draw texts that are put together from a few pieces. Now and then, one of them is very long."""
+    """Draw random strings, which are put together from a few pieces. Now and then, one of them is very long."""
     draws = random.Random(seed)
     texts = []
     for at in range(MANY):
@@ -117,6 +117,6 @@ def test_any_question_is_answered():
 
 @pytest.mark.parametrize("letters", ["x" * 6000, "paddingg" * 750, "ab_" * 2000])
 def test_a_word_of_thousands_of_letters_is_looked_up(letters):
-    """The limit on the length of the search field isn't the only safeguard. The search itself uses only the beginning
-    of a long word."""
+    """The length limit of the search field isn't the only safeguard. The search itself uses only the beginning of a
+    long word."""
     assert with_search(SMALL, "return ranked(input, data, index).list.length;", letters) >= 0

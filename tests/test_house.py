@@ -1,5 +1,5 @@
 """Tests of the package's structure. Imports must go in one direction, private names must stay within their module, and
-heavy imports must be made only where they are used."""
+expensive imports must be made only where they are used."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_no_module_uses_anothers_private_names(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_heavy_imports_stand_where_they_are_used(name):
-    """The test checks only imports at the top of a file. A function may import optional packages."""
+    """This test checks only imports at the top of a file. A function may import optional packages."""
     allowed = {"torch", "ropebook"} | HEAVY.get(part(name), set()) | set(sys.stdlib_module_names)
     heads = ast.Module([node for node in tree(name).body if not is_type_checking(node)], [])
     inside = {

@@ -1,4 +1,4 @@
-"""Tests of the first page. Its code must run by itself and agree with transformers, and the integers in its text must
+"""Tests of the first page. Its code must run on its own and agree with transformers, and the integers in its text must
 be correct."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PAGE = (BOOK / "intro.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def rope():
-    """Return the page's function. To get it, the page's cell is run unchanged, with nothing else defined."""
+    """Return the page's function, by running the page's cell unchanged and with nothing else defined."""
     [cell] = re.findall(r"^```\{code-cell\} python\n((?:(?!^```).)*?^def rope\(.*?)^```", PAGE, re.M | re.S)
     names = {}
     exec(cell, names)
@@ -76,7 +76,7 @@ def test_every_link_lands_and_every_number_is_glued():
 
 
 def test_what_breaks_is_said_in_measured_numbers():
-    """New angles are only part of the cause, and how large a part can be said only by measuring it."""
+    """New angles are only part of the cause. How large a part they are can be determined only by measuring."""
     [section] = [part for part in prose("intro.md").split("\n## ") if part.startswith("What breaks")]
     assert set(typed_numbers(section)) <= {"4,096", "16,384", "64", "256"}
     measured = {

@@ -1,6 +1,6 @@
-"""Test that the ledger names equations without a check and checks without an equation.
+"""Test that the ledger reports equations that have no check, and checks that have no equation.
 
-test_proofs.py tests that each check holds and that it refuses its wrong twin.
+test_proofs.py tests that each check holds and that its wrong twin is refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of detecting from their strides whether two tensors share memory. The results are compared with lists of all
+"""Tests of finding out from their strides whether two tensors share memory. The results are compared with lists of all
 addresses."""
 
 import pytest
@@ -59,8 +59,8 @@ def test_nothing_is_shared_with_nothing_or_with_another_device():
 
 
 def test_many_heads_are_told_apart_at_once():
-    """Compare the queries and keys of one projection, and the same memory in two orders. No list of 10 million
-    addresses may be needed."""
+    """Compare the queries and keys of one projection, and the same memory in two orders. This must work without a list
+    of 10 million addresses."""
     both = torch.empty(1, 2048, 48, 128)
     q, k = both[:, :, :32].transpose(1, 2), both[:, :, 32:40].transpose(1, 2)
     assert not memory.repeats(q)

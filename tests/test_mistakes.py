@@ -1,5 +1,5 @@
-"""Tests of the gallery of mistakes. Each mistake must be what its name says, and only the measurements listed for it
-may detect it."""
+"""Tests of the gallery of mistakes. Each mistake must be what its name says, and it must be detected by the
+measurements listed for it and by no others."""
 
 import inspect
 import math
@@ -39,7 +39,7 @@ def test_each_mistake_is_caught_by_its_tests_and_by_no_other(name, layout):
 
 
 def test_a_rotation_is_asked_for_positions_that_a_text_has():
-    """A reader's own function may refuse positions below 0, so it must not be called with any."""
+    """A reader's own function may refuse positions below 0, so `diagnose` must not use any."""
     seen = []
 
     def watched(q, k, v, positions, **options):

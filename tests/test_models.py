@@ -21,7 +21,7 @@ from tools.paths import BOOK
 PAGE = "models.md"
 ROWS = M.checkpoints()
 KINDS = {row.kind for row in ROWS}
-# Prefixes for the names of all checkpoints that the book mentions.
+# Prefixes that the names of all checkpoints mentioned in the book begin with.
 TALKED_OF = (
     "GPT-J", "GPT-NeoX", "LLaMA-", "Llama-2", "Llama-3", "Llama-4", "CodeLlama", "Mistral-", "Qwen2-", "Qwen3-Next",
     "Gemma-2B", "Gemma-2-", "Gemma-3-", "Gemma-4-", "Phi-", "DeepSeek-V2", "DeepSeek-V3", "DeepSeek-V4", "gpt-oss",
@@ -184,7 +184,7 @@ def test_counts_are_of_known_values_only():
 
 
 class Rows(HTMLParser):
-    """Collects the cells in the rows of a table, and the ids and fragments on a page."""
+    """Parser that collects the cells in the rows of a table, and the ids and fragments on a page."""
 
     def __init__(self, text: str):
         super().__init__()

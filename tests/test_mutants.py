@@ -1,5 +1,5 @@
-"""Tests of the mutations in benchmarks/mutants.py. Each must change only one thing, and there must be tests for every
-module that they name."""
+"""Tests of the mutations in benchmarks/mutants.py. Each mutation must change only one thing. There must be tests for
+every module that the script names."""
 
 import ast
 

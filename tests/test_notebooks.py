@@ -69,7 +69,7 @@ SETTINGS = {
 
 
 class Book:
-    """A small book that Sphinx has already read. Pages that contain code are its chapters."""
+    """A small book that Sphinx has already read. The pages that contain code are its chapters."""
 
     def __init__(self, folder: Path, pages: dict[str, str | nbformat.NotebookNode]) -> None:
         for name, page in pages.items():
@@ -364,7 +364,7 @@ MYST = create_md_parser(MdParserConfig(enable_extensions=("colon_fence", "dollar
 
 
 def leftovers(markdown: str) -> list[str]:
-    """Return any MyST markup that is left over. One tokenizer looks for MyST markup, and another supports only
+    """Return any MyST markup that is left over. One tokenizer looks for MyST markup, and a second one supports only
     CommonMark."""
     found = []
     for token in MYST.parse(markdown):
@@ -459,7 +459,7 @@ def ran() -> nbformat.NotebookNode:
 
 @pytest.fixture
 def flat(tmp_path, ran) -> Callable:
-    """Return a function that writes a notebook of the chapter as it is at that moment."""
+    """Return a function that writes a notebook of the chapter in its current state."""
 
     def make() -> nbformat.NotebookNode:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))

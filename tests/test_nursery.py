@@ -1,4 +1,4 @@
-"""Test that forked kernels start in the same way as ordinary ones, are independent of one another, and terminate."""
+"""Test that forked kernels start like ordinary ones, are independent of one another, and terminate."""
 
 from __future__ import annotations
 

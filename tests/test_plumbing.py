@@ -1,4 +1,4 @@
-"""Tests of what is folded on the site, and of the way long lines are wrapped: `book/_ext/plumbing.py` and
+"""Tests of the parts that are folded on the site, and of how long lines are wrapped: `book/_ext/plumbing.py` and
 `wrapping.py`."""
 
 from __future__ import annotations

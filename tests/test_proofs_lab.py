@@ -1,6 +1,6 @@
-"""Test that the checks in the chapter *Measured* describe what the module computes.
+"""Test that the checks of the *Measured* chapter describe what the module computes.
 
-test_proofs.py tests that each of these checks refuses its wrong twin.
+test_proofs.py tests that the wrong twin of each of these checks is refused.
 """
 
 import math
@@ -62,8 +62,8 @@ def test_its_wrong_twin_is_false_and_not_merely_unproved():
 
 
 def test_the_estimate_is_the_modules():
-    """The table has no noise and its parts are known. This makes it possible to compute the mean squares and the
-    resulting error."""
+    """The table has no noise, and its parts are known. The mean squares and the resulting error can therefore be
+    computed."""
     seeds, files = torch.tensor([1.0, -1.0]).double(), torch.tensor([3.0, 0.0, -3.0]).double()
     found = crossed(seeds[:, None] + files)
     squares = {"a": seeds.var() * 3, "b": files.var() * 2}

@@ -1,5 +1,5 @@
-"""Tests of what publishing adds to a small site: content policies with hashes, and full addresses only if the site has
-an address."""
+"""Tests of what publishing adds to a small site: content policies with hashes, and full addresses if (and only if) the
+site has an address."""
 
 from __future__ import annotations
 

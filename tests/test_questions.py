@@ -83,8 +83,8 @@ def test_a_symptom_has_its_cause_and_its_fix(question, answer):
 
 
 def test_the_exponent_over_half_of_d_is_the_right_one():
-    """i/(d/2) equals 2i/d. Readers of the linked thread might otherwise think that the correct code is the wrong
-    one."""
+    """i/(d/2) equals 2i/d. Without this check, readers of the linked thread might think that the correct code is the
+    wrong one."""
     answer = questions()["Learning"]["Is *d* the width of the model or of a head?"]
     [code] = re.findall(r"`(arange\([^`]*)`", answer)
     exponent = eval(code, {"arange": torch.arange, "d": 128})

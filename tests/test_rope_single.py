@@ -1,4 +1,4 @@
-"""Tests of the single file that readers may copy. It is compared with the package: layouts, offset, positions,
+"""Tests of the single file that readers may copy. It is compared with the package in layouts, offset, positions,
 scalings, types and bad input."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Test that cached, chunked, packed and padded rows give the same results as each text by itself."""
+"""Test that rows that are cached, chunked, packed or padded give the same results as each text by itself."""
 
 import math
 
@@ -79,7 +79,7 @@ def test_a_mask_is_refused_before_the_cache_takes_keys(length):
 
 
 def test_one_token_is_decoded_without_a_mask(monkeypatch):
-    """A single token may attend to everything. torch is fastest if it doesn't get a mask that says so."""
+    """A single token may attend to everything. torch is fastest without a mask that says so."""
     layer, x, cache, asked = make(), draw(1, 4, DIM), R.KVCache(4), []
     torchs = torch.nn.functional.scaled_dot_product_attention
 

@@ -1,5 +1,5 @@
-"""Tests of the seals on equations. Equations without a check and cells left in the flow must be named, and the numbers
-must come from the run of the check."""
+"""Tests of the seals on equations. The build must report equations without a check and cells left in the flow, and the
+numbers must come from the run of the check."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_the_package_is_checked_in_these_tests():
 
 
 def test_nothing_of_it_is_needed_to_read_the_book():
-    """Without jaxtyping, signatures contain the same words, but each of these words just means a tensor."""
+    """Without jaxtyping, the same words appear in the signatures, but each of them simply stands for a tensor."""
     program = """
 import sys
 sys.modules["jaxtyping"] = None

@@ -1,4 +1,4 @@
-"""Tests of the page on shapes and errors. A heading that is an error must quote the program's own message. Each entry
+"""Tests of the page on shapes and errors. If a heading is an error, it must quote the program's own message. Each entry
 must have a cause, a test and a fix."""
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tests.links import lost, prose, text
 PAGE = "shapes_and_errors.md"
 transformers = pytest.importorskip("transformers")
 
-# Messages of programs that aren't installed here. The page names the program's version, or the thread in which the
-# message is quoted.
+# Messages of programs that aren't installed here. The page names the program's version, or the thread that quotes the
+# message.
 ELSEWHERE = {
     "`rope_scaling` must be a dictionary with two fields, `type` and `factor`",
     "User-specified max_model_len is greater than the derived max_model_len",
@@ -30,8 +30,7 @@ def entries() -> dict[str, str]:
 
 
 def words(heading: str) -> str:
-    """Return the words that the message must contain. These are the heading's words without the backticks around
-    code."""
+    """Return the words that the message must contain: the heading's words, without the backticks around code."""
     return re.sub(r"\s+", " ", heading.strip("`"))
 
 
@@ -60,7 +59,7 @@ def test_the_page_names_the_version_that_runs_here():
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    """Return everything that the page's cells print. The cell that loads a model is left out."""
+    """Return everything that the page's cells print, except for the cell that loads a model."""
     names: dict = {"display": print}
     out: list[str] = []
     names["print"] = lambda *said: out.append(" ".join(map(str, said)))
@@ -151,7 +150,7 @@ def test_the_tokenizers_warning_is_only_that(warned):
 
 
 def test_the_advice_to_pad_after_the_rotation_is_right():
-    """Check that zeros after the rotated entries change nothing if the scale is that of the true d."""
+    """Check that zeros after the rotated entries change nothing, provided that the scale is that of the true d."""
     q, k, v = torch.randn(3, 1, 2, 5, 12, dtype=torch.float64)
     attend = torch.nn.functional.scaled_dot_product_attention
     wide = [torch.nn.functional.pad(x, (0, 4)) for x in (q, k, v)]

@@ -1,5 +1,5 @@
-"""Test that the displayed source is the source that runs. Evidence must be printed if it holds, and raise an error if
-it doesn't."""
+"""Test that the displayed source is the source that runs. If a claim holds, its evidence must be printed; if it
+doesn't, an error must be raised."""
 
 import functools
 import inspect
@@ -17,7 +17,7 @@ def shown(monkeypatch, *objects, **options):
 
 
 def displayed(monkeypatch, call):
-    """Return what a call displays. Each item is returned in all its formats."""
+    """Return the output that a call displays. Each item is returned in all its formats."""
     things = []
     monkeypatch.setattr(show, "display", things.append)
     call()

@@ -1,4 +1,4 @@
-"""Tests of earlier codes for positions (counting, fractions, binary digits), and of how such a code is measured."""
+"""Tests of simpler codes for positions (counting, fractions, binary digits), and of how a code is measured."""
 
 import math
 

@@ -1,5 +1,5 @@
-"""Tests of a small book with one depth page, built in the same way as the site: its numbers, seals and terms, and pages
-that have moved."""
+"""Tests of a small book with one depth page, which is built like the site. They check its numbers, seals and terms, and
+pages that have moved."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Built:
         (folder / "book").mkdir(parents=True, exist_ok=True)
         files = {"_toc.yml": TOC} | {f"book/{name}.md": HEAD + text for name, text in pages.items()}
         for name, text in files.items():
-            # don't write the file if its text is the same, because Sphinx would read it again
+            # Don't write the file if its text is the same, because Sphinx would then read it again.
             if not (folder / name).exists() or (folder / name).read_text() != text:
                 (folder / name).write_text(text)
         settings = {
@@ -186,7 +186,7 @@ def test_the_list_of_sections_has_one_entry_for_the_exercises(small):
 
 @pytest.mark.parametrize("changed", ["decay", "decay_base", "attention", "glossary"])
 def test_the_numbers_survive_a_change_of_one_page(tmp_path, monkeypatch, changed):
-    """Sphinx stores the titles with their numbers, and reads again only pages that have changed."""
+    """Sphinx stores the titles with their numbers, and only reads pages again if they have changed."""
     Built(tmp_path, PAGES, monkeypatch)
     again = Built(tmp_path, PAGES | {changed: PAGES[changed] + "\nOne sentence more.\n"}, monkeypatch)
     assert "One sentence more." in again.page(changed)

@@ -1,5 +1,5 @@
-"""Tests of three functions that readers may copy, from the first page, the chapter and the cheat sheet. Each is run
-with nothing else defined."""
+"""Tests of three functions that readers may copy, from the first page, the chapter and the cheat sheet. Each function
+is run with nothing else defined."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Tests of the steps that pages ask their readers to try. Every step can be set up, isn't already done at that point,
-can be done, and its right answer is right."""
+and can be done. The answer marked as right must be right."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STEPS = [
     for k, step in enumerate(steps.steps_of(body.split("\n")), start=1)
 ]
 
-# Computes the settings at which a step begins, and those to which "just show me" leads. `at` computes what the figure
+# Computes the settings at which a step begins, and those that "just show me" leads to. `at` computes what the figure
 # shows at such settings.
 SET = """
   const { start, show, goal } = input;
@@ -166,7 +166,7 @@ def test_what_is_no_step_is_refused(lines, complaint):
 
 
 def page_of(*lines: str) -> nodes.document:
-    """Return the document that docutils makes of a `{try}` block. The block is written in docutils' own markup, in
+    """Return the document that docutils builds from a `{try}` block. The block is written in docutils' own markup, in
     which these lines look the same."""
     directives.register_directive("try", steps.Try)
     source = ".. try:: lock\n\n" + "".join(f"   {line}\n" for line in lines)

@@ -1,8 +1,8 @@
-"""Tests that a measured quantity in the prose comes from a cell, so that the text can't disagree with a new
+"""Tests that every measured quantity in the prose comes from a cell, so that the text can't disagree with a new
 measurement.
 
-The test looks for times, memory sizes, percentages and "so many times as fast". A quantity may be typed if it follows
-from arithmetic on the page, or if an assert on the page checks it; the few such cases are listed.
+The test looks for times, memory sizes, percentages and phrases such as "twice as fast". A quantity may be typed if it
+follows from arithmetic on the page, or if an assert on the page checks it. The few such cases are listed.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ GIVEN = {
     # published elsewhere, with the source next to it
     "beyond_departures": ("1.96 %", "3.98 %"),
     "extend": ("75 %", "63 %"),
-    # given facts: how often an example's sensor is read, a clip's frames, how long a page takes to read
+    # given facts: how often an example's sensor is read, the interval between a clip's frames, the reading time of a
+    # page
     "beyond_positions": ("ten seconds",),
     "beyond_mrope": ("0.75 seconds",),
     "intro": ("ten minutes",),
-    # how long the text is, a threshold, how long the small models train, the size of a file
+    # the length of a text, a threshold, the small models' training time, the size of a file
     "real": ("50 %", "ten minutes", "half as much", "40 %", "93 MB"),
 }
 

@@ -1,5 +1,5 @@
-"""Tests of the map of the book. It must contain every chapter and know which one comes next, and its reading times must
-be counted as readers would count them."""
+"""Tests of the map of the book. It must contain every chapter and know which chapter comes next, and its reading times
+must be counted as readers would count them."""
 
 from __future__ import annotations
 

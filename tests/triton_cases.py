@@ -1,8 +1,8 @@
 """Tests of the Triton kernel, which is compared with torch's ONNX operator in float64. test_triton_kernel.py runs them
 in a separate process.
 
-Triton decides on import whether to interpret kernels or compile them, so the cases need their own process. On a machine
-with CUDA, where the kernel is compiled, the same cases are run.
+Triton decides on import whether to interpret kernels or compile them, so the cases need a process of their own. On a
+machine with CUDA, where the kernel is compiled, the same cases are run.
 """
 
 import ctypes
@@ -151,7 +151,7 @@ def test_positions_of_their_own_for_each_sequence(layout):
 @pytest.mark.parametrize("programs", [1, 2, 2048])
 @pytest.mark.parametrize("heads", [(5, 3), (3, 11), (16, 1)], ids=str)
 def test_heads_in_any_number_of_shares(heads, programs, layout, launches, monkeypatch):
-    """Test every way to share the heads: from one program for all heads of a token to one program per head."""
+    """Test every way to share out the heads, from one program for all heads of a token to one program per head."""
     monkeypatch.setattr(K, "PROGRAMS", programs)
     monkeypatch.setattr(K, "TILE", 32)
     q, k, cos, sin = case(1, *heads, tokens=2)
@@ -162,7 +162,7 @@ def test_heads_in_any_number_of_shares(heads, programs, layout, launches, monkey
     assert shares == min(programs, K.triton.next_power_of_2(most))
 
 
-# (batch, q heads, k heads, tokens, head_dim), and whether there are so many tokens that each token's table is read only
+# (batch, q heads, k heads, tokens, head_dim), and whether there are enough tokens that each token's table is read only
 # once
 @pytest.mark.parametrize("first", ["heads first", "tokens first"])
 @pytest.mark.parametrize(
@@ -283,8 +283,8 @@ def test_nothing_to_rotate(shape, in_place):
 
 @pytest.mark.parametrize("shape, strides", [((1, 3, 1, 4), (0, 2**30, 4, 1)), ((1, 1, 3, 4), (0, 4, 2**30, 1))])
 def test_addresses_beyond_what_32_bits_count(shape, strides):
-    """The rows are 2^30 numbers apart, so the third row begins at 2^31. The memory in between is never touched, so the
-    system never allocates it."""
+    """The rows are 2^30 numbers apart, so the third row begins at 2^31. The memory in between is never touched, and
+    therefore never allocated by the system."""
     q = torch.as_strided(torch.empty(2**31 + 4, dtype=torch.bfloat16, device=WHERE), shape, strides)
     q.copy_(random(*shape, dtype=torch.bfloat16))
     cos, sin = angles(shape[2], 2)
@@ -391,8 +391,8 @@ def test_only_cos_and_sin_are_kept_for_the_way_back(in_place):
 
 
 def test_in_place_a_square_before_it_is_no_longer_differentiable():
-    """The square saves its argument for the backward pass, and the rotation then overwrites it. torch notices, because
-    the rotation declares which tensors it changes."""
+    """The square saves its argument for the backward pass, and the rotation then overwrites that argument. torch
+    notices this, because the rotation declares which tensors it changes."""
     q, k, cos, sin = case()
     q = 1 * q.requires_grad_()
     squares = q.square()
