@@ -90,7 +90,8 @@ def wave(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-commute", twin="two turns of space about different axes")
 def commute(wrong: bool = False) -> list[Claim]:
-    """⇒: if A B = B A, exp(m_1 A + m_2 B)ᵀ exp(n_1 A + n_2 B) = exp((n_1 − m_1) A + (n_2 − m_2) B)."""
+    """The direction ⇒: if A B = B A, then exp(m_1 A + m_2 B)ᵀ exp(n_1 A + n_2 B) = exp((n_1 − m_1) A + (n_2 − m_2)
+    B)."""
     turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
     basis = torch.linalg.qr(random(6, 6))[0]
     claims = []
@@ -135,7 +136,8 @@ def mrope(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-equal", twin="the column is one further")
 def equal(wrong: bool = False) -> list[Claim]:
-    """⇒: at a position whose three coordinates are equal, (9, 9, 9), every pair rotates as in plain RoPE."""
+    """The direction ⇒: at a position whose three coordinates are equal, (9, 9, 9), every pair rotates as in plain
+    RoPE."""
     claims = []
     for interleaved in (False, True):
         waves = beyond.mrope([4, 2, 2], interleaved=interleaved)
@@ -150,7 +152,7 @@ def equal(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-beyond-values", twin="the output does not move")
 def values(wrong: bool = False) -> list[Claim]:
-    """⇒: with rotated values, moving a text by s rotates its output by R_s."""
+    """The direction ⇒: with rotated values, moving a text by s rotates its output by R_s."""
     q, k, v = random(3, 1, 5, 8)
     places = torch.arange(5)
     here = beyond.attend(q, k, v, places, values="turned")

@@ -169,7 +169,8 @@ def walk(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-decay-crossing", twin="|S_1| is left out of the mean")
 def crossing(wrong: bool = False) -> list[Claim]:
-    """⇔ for q = k = (1, …, 1), at every Δ up to the first one at which the mean of |S_j| is below 1."""
+    """Both directions, ⇔, for q = k = (1, …, 1). We check every Δ up to the first one at which the mean of |S_j| is
+    below 1."""
     claims = []
     for dim, until in ((8, 20), (16, 400), (32, 2000), (64, 22_000)):
         theta = [10_000 ** (-2 * pair / dim) for pair in range(dim // 2)]

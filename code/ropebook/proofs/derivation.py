@@ -78,8 +78,8 @@ def polar(wrong: bool = False) -> Pairs:
     "eq-derivation-phase", "m", r"\theta", twin="doubling at each step for adding"
 )
 def phase(wrong: bool = False) -> Pairs:
-    """⇒: for any solution φ = mθ + ε, ε(m) = ε(m − 1). Both φ and mθ are 0 at m = 0, so ε is 0 at every m. ⇐: `rsolve`
-    finds mθ.
+    """Both directions. ⇒: for any solution φ = mθ + ε, ε(m) = ε(m − 1). Both φ and mθ are 0 at m = 0, so ε is 0 at
+    every m. ⇐: `rsolve` finds mθ.
 
     The step comes from `derivation.phase`; ε is any function.
     """
@@ -326,9 +326,9 @@ def demand(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-derivation-powers", twin="a step that is not orthogonal")
 def powers(wrong: bool = False) -> list[Claim]:
-    """⇐: powers of random orthogonal matrices, with determinants 1 and −1, satisfy the first line of the equation. ⇒:
-    we search all families of 2 × 2 matrices in which O_1 and O_−1 have entries −1, 0 and 1. Only powers of orthogonal
-    matrices satisfy the first line for |m|, |n| ≤ 1.
+    """Both directions. ⇐: powers of random orthogonal matrices, with determinants 1 and −1, satisfy the first line of
+    the equation. ⇒: we search all families of 2 × 2 matrices in which O_1 and O_−1 have entries −1, 0 and 1. Only
+    powers of orthogonal matrices satisfy the first line for |m|, |n| ≤ 1.
 
     The search for ⇒ covers only a small finite set; the proof is on the page.
     """

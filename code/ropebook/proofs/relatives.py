@@ -201,7 +201,8 @@ def xpos(wrong: bool = False) -> Pairs:
 
 @statement("eq-relatives-mirror", twin="the distance keeps its sign")
 def mirror(wrong: bool = False) -> list[Claim]:
-    """⇒: with b(−Δ) = b(Δ) and no mask, reading a text backwards gives the same outputs in reverse order."""
+    """The direction ⇒: with b(−Δ) = b(Δ) and no mask, reading a text backwards gives the same outputs in reverse
+    order."""
     q, k, v = random(3, 1, 2, 9, 4)
     if wrong:
         schemes = [relatives.ALiBi(2, signed=True)]

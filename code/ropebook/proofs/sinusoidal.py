@@ -306,8 +306,8 @@ def wave(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-sinusoidal-unique", twin="positions a whole turn apart")
 def unique(wrong: bool = False) -> list[Claim]:
-    """⇒: for integers m and n, PE_m = PE_n only if m = n. We check this for d = 2, where only the first pair can tell
-    positions apart."""
+    """The direction ⇒: for integers m and n, PE_m = PE_n only if m = n. We check this for d = 2, where only the first
+    pair can tell positions apart."""
     distances = torch.arange(1, 100_001, dtype=torch.float64)
     returns = (
         sinusoidal.chord(2 * math.pi * distances if wrong else distances, 2) < 1e-6
