@@ -346,7 +346,7 @@ def bias() -> None:
 
 
 def lookback() -> None:
-    """Measure where queries within and beyond the trained length look in whole long texts."""
+    """Measure where queries look in whole long texts, both within and beyond the trained length."""
     for text in chosen():
         for change in (AS_IS, slow(22, 26), YARN):
             measure(f"lookback-{text.name}-{change.name}", lambda text=text, change=change: looked(text, change))

@@ -273,8 +273,8 @@ def measure(shapes: dict[str, tuple[dict, int]], sets_of: Callable, rounds: int)
 
 
 def goals(cases: list[dict]) -> list[dict]:
-    """Return the times required of our code in the half-split layout, relative to transformers, with the measured
-    ones."""
+    """Return the goals for our code in the half-split layout, as times relative to transformers, along with the
+    measured times."""
     found = []
     for one in cases:
         (ratio,) = (entry["times"] for entry in one["entries"] if entry["name"] == OURS)

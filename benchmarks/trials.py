@@ -206,7 +206,7 @@ def store(path: Path, told: dict) -> None:
 
 
 def rounded(trainer: Trainer) -> LanguageModel:
-    """Return the trained model with its weights rounded as they are stored."""
+    """Return the trained model with its weights rounded to the precision in which they are stored."""
     model = copy.deepcopy(trainer.model)
     model.load_state_dict({name: weight.half().float() for name, weight in model.state_dict().items()})
     return ready(model)

@@ -425,7 +425,7 @@ def gradients(model: torch.nn.Module, calls: list[dict]) -> torch.Tensor:
 
 
 def stretched(step: int) -> dict:
-    """Return a text whose positions are ``step`` apart, with a mask that treats it as a single text all the same."""
+    """Return a text whose positions are ``step`` apart, and a mask that nevertheless treats it as a single text."""
     text = tokens(50)
     return {"input_ids": text, "position_ids": torch.arange(0, 50 * step, step)[None], "attention_mask": text * 0 + 1}
 

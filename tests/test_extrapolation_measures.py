@@ -1,5 +1,5 @@
-"""Compare with brute force two measurements: why models fail on longer texts, and how a cache affects methods whose
-frequencies depend on the length."""
+"""Tests of two measurements, compared with brute force: why models fail on longer texts, and how a cache affects
+methods whose frequencies depend on the length."""
 
 import math
 

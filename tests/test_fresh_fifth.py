@@ -78,7 +78,7 @@ def scores(q, k):
 
 
 def inputs_for(world, kind, count, generator):
-    """Draw q and k. In calls of the kind "strided", their strides are those of another order of axes."""
+    """Draw q and k. For "strided" calls, their axes are stored in another order."""
     found = []
     for heads in (HEADS, KEY_HEADS):
         x = torch.randn((ROWS, heads, count, world.dim), generator=generator)
@@ -92,8 +92,8 @@ def errors(build, seed):
     """Return the largest error of each kind of call. Errors of scores are relative to the vectors' lengths, and include
     scores with the first call. Errors of the vectors' lengths count too.
 
-    The error is the smaller of those for the two directions of rotation. It is infinite if the function raises an error
-    or returns a number that isn't finite.
+    Both directions of rotation are tried, and the smaller error counts. The error is infinite if the function raises an
+    error or returns a number that isn't finite.
     """
     world, generator = world_of(seed), torch.Generator().manual_seed(seed)
     function, found, first = build(world), {"inputs": 0.0}, None

@@ -83,8 +83,8 @@ def errors(build, seed):
     """Return the largest error of each kind of call. Errors of scores are relative to the vectors' lengths, and include
     scores with the first call. Errors of the vectors' lengths count too.
 
-    The error is the smaller of those for the two directions of rotation. It is infinite if the function raises an error
-    or returns a number that isn't finite.
+    Both directions of rotation are tried, and the smaller error counts. The error is infinite if the function raises an
+    error or returns a number that isn't finite.
     """
     world, generator = world_of(seed), torch.Generator().manual_seed(seed)
     function, found, first = build(world), {}, None

@@ -36,7 +36,8 @@ WORLDS = [world(seed) for seed in range(160)]
 
 
 def calls(world, seed=0):
-    """Return two rows, four heads of q and two of k; "again" comes last and is as long as the others."""
+    """Yield the name of each call with its arguments: two rows, with four heads of q and two heads of k. "again" comes
+    last, and has as many tokens as the first call."""
     last, generator = world.length - 7, torch.Generator().manual_seed(seed)
     starts = {
         "small": torch.arange(3, 10),

@@ -1,4 +1,4 @@
-"""Tests of finding out from their strides whether two tensors share memory. The results are compared with lists of all
+"""Tests of detecting, from strides alone, whether two tensors share memory. The results are compared with lists of all
 addresses."""
 
 import pytest

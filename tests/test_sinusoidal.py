@@ -1,5 +1,5 @@
-"""Tests of the encoding, compared with mpmath's 40 digits and with transformers' tables. We also test which names are
-public, and bad input.
+"""Tests of the encoding, compared with mpmath's 40 digits and with transformers' tables. Public names and bad input are
+tested too.
 
 The float64 bounds in some tests follow from this: for θ ≤ 1, the error of an angle mθ is at most m times a few units of
 2^−53.

@@ -1,4 +1,4 @@
-"""Test that, from the positions, one head can compute sums of waves of the distance, and no other functions of the
+"""Test that one head can use the positions to compute sums of waves of the distance, and no other functions of the
 distance."""
 
 import torch

@@ -175,8 +175,8 @@ class Writer:
         return "\n\n".join(filter(None, map(self.block, children)))
 
     def within(self, children: list[nodes.Node], mark: str) -> str:
-        """Convert blocks inside a list or a quotation. The first line is prefixed with `mark`, and the other lines with
-        the same mark in a quotation or with as many spaces in a list."""
+        """Convert blocks inside a list or a quotation. The first line is prefixed with `mark`. The other lines are
+        prefixed with the same mark in a quotation, or with as many spaces in a list."""
         return mark + self.indented(self.quoted(children), mark if mark == "> " else " " * len(mark))
 
     def quoted(self, children: list[nodes.Node]) -> str:

@@ -159,8 +159,8 @@ def score_at(
     """Return the score at each distance, Σ_i a_i cos Δθ_i + b_i sin Δθ_i: shape a.shape[:-1] + distances.shape,
     float64.
 
-    ``a``, ``b``: (…, dim/2), of the same shape, as returned by `amplitudes`. The sum is taken pair by pair, so the
-    memory needed is only that of a few copies of the distances.
+    ``a``, ``b``: (…, dim/2), of the same shape, as returned by `amplitudes`. The sum is taken pair by pair, so it needs
+    only as much memory as a few copies of the distances.
 
     >>> q = torch.tensor([1.0, 2.0, 3.0, 4.0])
     >>> score_at([0, 1, -1], *amplitudes(q, q))  # q = k: the same on both sides

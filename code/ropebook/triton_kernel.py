@@ -125,8 +125,8 @@ def rotate_heads(
     BLOCK_PAIRS: tl.constexpr,
     BLOCK_PASSED: tl.constexpr,
 ):
-    """Process this program's heads of x at the tokens ``token``. In each head, rotate 2·PAIRS entries and copy PASSED
-    more."""
+    """Process this program's heads of x at the tokens ``token``. In each head, rotate 2·PAIRS entries, and copy PASSED
+    further entries."""
     first_head = tl.program_id(1).to(tl.int64) * BLOCK_HEADS
     # The bounds are constants because Triton 3.6 cannot interpret a loop whose bound is an argument when NumPy is 2.4
     # or newer.

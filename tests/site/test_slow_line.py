@@ -28,15 +28,15 @@ WATCH = """
 
 @dataclass
 class Line:
-    """Holds the address of the site, and the event that lets the rest of a page be sent."""
+    """The address of the site, and the event that allows the rest of a page to be sent."""
 
     address: str
     rest: threading.Event = field(default_factory=threading.Event)
 
 
 class InPieces(Quiet):
-    """Sends the first half of a page's text at once, and the rest when the test allows it. Fonts arrive a second
-    late."""
+    """Request handler that sends the first half of a page's text at once, and the rest when the test allows it. Fonts
+    arrive a second late."""
 
     def __init__(self, *given, line: Line, **more) -> None:
         self.line = line

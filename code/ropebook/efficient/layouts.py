@@ -12,7 +12,7 @@ from ropebook.shapes import Int, Shaped
 def interleaved_to_half(
     dim: int, rotary_dim: int | None = None
 ) -> Int[Tensor, " dim"]:
-    """Return the order for which x_half = x_interleaved[..., order]: the first entries of all pairs, followed by all
+    """Return the order such that x_half = x_interleaved[..., order]: the first entries of all pairs, followed by all
     the second entries. Shape (dim,), int64.
 
     Entries from index ``rotary_dim`` (default ``dim``) on are not moved.
@@ -29,7 +29,7 @@ def interleaved_to_half(
 def half_to_interleaved(
     dim: int, rotary_dim: int | None = None
 ) -> Int[Tensor, " dim"]:
-    """Return the inverse order, for which x_interleaved = x_half[..., order]. Shape (dim,), int64.
+    """Return the inverse order, such that x_interleaved = x_half[..., order]. Shape (dim,), int64.
 
     >>> half_to_interleaved(6)
     tensor([0, 3, 1, 4, 2, 5])

@@ -279,7 +279,7 @@ class RotaryEmbedding(nn.Module):
         ``positions``: a tensor (T,) or (B, T), integers, float32 or float64; by default offset … offset + T − 1. With a
         cache of keys, ``offset`` is the number of tokens already in it. Packed sequences and left padding need
         ``positions``. ``tokens_first``: q and k are (B, T, heads, dim), and so are the results. ``in_place``: q and k
-        are overwritten under the rules of `rotate_in_place`; they are also refused if they share memory.
+        are overwritten under the rules of `rotate_in_place`; two tensors that share memory are refused.
         """
         given = (q,) if k is None else (q, k)
         shapes = []

@@ -97,7 +97,7 @@ class Alive(Explorer):
         factor: s, 1 to 16, for methods that have a factor.
         base: 500 to 10⁷. The model was trained with 10⁴.
         length: how many bytes to predict, 64 to 1024.
-        byte: the byte for which the figure gives details, counted from 1.
+        byte: the byte whose details the figure shows, counted from 1.
         layer, head: the head whose attention is shown. Layers are numbered 1 to 3, and heads 1 to 4.
     """
 

@@ -31,7 +31,7 @@ class Fourier(Explorer):
         span: the longest distance that is shown, 16 to 4096.
         base: 1 to 10⁷.
         dim: an even number from 2 to 512.
-        summed: the number of pairs that are added up, from the fastest on, 1 to 256. With dim/2 or more, all are added.
+        summed: the number of pairs that are added up, starting with the fastest, 1 to 256. With dim/2 or more, all are added.
         draw: the query. 0 means ones; 1 to 20 mean random numbers.
     """
 

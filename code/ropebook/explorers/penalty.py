@@ -33,7 +33,7 @@ class Penalty(Explorer):
     Args:
         first, last: the ends of the band of pairs, 0 to 31. Both are included, and either may be the larger one.
         factor: by how much the pairs are slowed down, 1 to 8.
-        distance: the distance at which the figure gives values, 0 to 16384.
+        distance: the distance whose values the figure shows, 0 to 16384.
     """
 
     script = "penalty.js"

@@ -46,7 +46,7 @@ class Rivals(Explorer):
         first, second: the two schemes, from `SCHEMES`.
         head: h, from 1 to H.
         heads: H, the number of heads, 1 to 16.
-        offset: n − m, the key's position relative to the query, for which the figure gives values.
+        offset: n − m, the key's position relative to the query. The figure shows the values there.
         base: 1 to 10⁷, for schemes that have a base.
         dim: an even number from 2 to 512, for schemes that have a dimension.
     """

@@ -14,7 +14,7 @@ from ropebook.models.file import COLUMNS, UNKNOWN, Checkpoint, checkpoints
 
 
 def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
-    """Return those of ``rows`` that count. By default, ``rows`` are the guide's rows.
+    """Return the rows that count. By default, ``rows`` are the guide's rows.
 
     >>> all(row.counts for row in counted())
     True

@@ -170,8 +170,8 @@ def find(label: str) -> Proof:
 def pairs(proof: Proof, wrong: bool = False) -> Pairs:
     """Return the two sides of each equality of an identity, or of its wrong twin, after checking their form.
 
-    Raises ``ValueError`` if there are no equalities, in which case nothing would be proved, or if the free symbols
-    differ from the declared ones. Raises ``TypeError`` if a side is not a sympy expression or matrix.
+    Raises ``ValueError`` if there are no equalities, so that nothing would be proved, or if the free symbols differ
+    from the declared ones. Raises ``TypeError`` if a side is not a sympy expression or matrix.
     """
     found = list(proof.function(wrong=wrong))
     if not found:

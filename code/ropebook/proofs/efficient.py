@@ -50,8 +50,8 @@ def rotation(
 
 
 def permutation(dim: int) -> sympy.ImmutableMatrix:
-    """Return the matrix P for which x_half = P x_interleaved. It puts the first entries of all pairs before the second
-    entries."""
+    """Return the permutation matrix P such that x_half = P x_interleaved. It puts the first entries of all pairs before
+    the second entries."""
     order = [*range(0, dim, 2), *range(1, dim, 2)]
     return sympy.ImmutableMatrix(
         dim, dim, lambda row, column: int(order[row] == column)

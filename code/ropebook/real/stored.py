@@ -155,8 +155,8 @@ def over_texts(change: str) -> Float[Tensor, " thousands"]:
 
 
 def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
-    """Return each pair's share of the sum of |q_i||k_i| over the pairs of its head,
-    float64, measured on short pieces of a text.
+    """Return each pair's share of the sum of |q_i||k_i| over the pairs of its head, measured on short pieces of a text:
+    float64.
 
     >>> shares("code").shape
     torch.Size([30, 9, 32])

@@ -1,5 +1,4 @@
-"""Measure whether a scheme can tell left from right, that is, on which side of the query a key lies, and what a causal
-mask adds."""
+"""Measure whether a scheme can tell on which side of the query a key lies, and what a causal mask adds."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ class RotaryAttention(MultiHeadAttention):
     ``dim``: width of the model. ``n_heads``: number of query heads. ``n_kv_heads`` (default ``n_heads``): number of key
     and value heads, which must divide ``n_heads``. ``head_dim`` (default dim / n_heads): width of a head, even.
     ``bias``: whether the four projections have a bias. ``rotary``: options of
-    :class:`ropebook.efficient.RotaryEmbedding`, such as ``base``, ``layout``, ``rotary_dim`` and ``scaling``; they are
-    the same for all heads, and the frequencies are those for d = ``head_dim``.
+    :class:`ropebook.efficient.RotaryEmbedding`, such as ``base``, ``layout``, ``rotary_dim`` and ``scaling``; all heads
+    share them, and the frequencies are computed for d = ``head_dim``.
 
     >>> layer = RotaryAttention(16, n_heads=4, n_kv_heads=2, base=500000.0, layout="half")
     >>> layer(torch.zeros(1, 5, 16)).shape

@@ -38,7 +38,7 @@ def relative_positions(
 
 
 def shift_matrix(offset: Positions, dim: int, base: float = 10000.0) -> Tensor:
-    """Return the matrix M_k for which PE_{m+k} = M_k PE_m at every m: shape offset.shape + (dim, dim), float64.
+    """Return the matrix M_k such that PE_{m+k} = M_k PE_m at every m: shape offset.shape + (dim, dim), float64.
 
     For each pair, the matrix has a 2 × 2 block on its diagonal, a rotation by kθ_i:
 
@@ -69,8 +69,8 @@ def distance_kernel(
     """Return the kernel K(Δ) = Σ_i cos θ_iΔ = PE_m · PE_n, a fingerprint of the distance: shape distances.shape,
     float64.
 
-    It is d/2 at Δ = 0, and it is an even function: K(−Δ) = K(Δ). The sum is taken pair by pair, so for any ``dim`` the
-    memory needed is only that of a few copies of the distances.
+    The kernel is d/2 at Δ = 0, and it is an even function: K(−Δ) = K(Δ). The sum is taken pair by pair. For any
+    ``dim``, it therefore needs only as much memory as a few copies of the distances.
 
     >>> distance_kernel([0, 1, -1], dim=4)
     tensor([2.0000, 1.5403, 1.5403], dtype=torch.float64)

@@ -10,7 +10,7 @@ from ropebook import checks
 
 
 def head_matrix(a: Tensor, b: Tensor) -> Tensor:
-    """Return the matrix B for which PE_mᵀ B PE_n = Σ_i a_i cos θ_i(m − n) + b_i sin θ_i(m − n) at every m and n: (dim,
+    """Return the matrix B such that PE_mᵀ B PE_n = Σ_i a_i cos θ_i(m − n) + b_i sin θ_i(m − n) at every m and n: (dim,
     dim).
 
     In a head, B is W_Qᵀ W_K. It has a block [[a_i, b_i], [−b_i, a_i]] for each pair and zeros elsewhere, so it commutes
