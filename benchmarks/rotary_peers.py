@@ -189,8 +189,8 @@ def once(peer: Peer, inputs: Pair, gradients: Pair, backward: bool) -> tuple[Pai
 
 
 def errors(peer: Peer, inputs: Pair, gradients: Pair, backward: bool, start: int) -> dict[str, float]:
-    """Return the root mean square error and the largest error, compared with a rotation that is computed in float64
-    from the positions onwards. A copy has no errors."""
+    """Return the root mean square error and the largest error, compared with a rotation in which every step is computed
+    in float64. A copy has no errors."""
     if peer.layout is None:
         return {"rms": None, "worst": None}
     got = once(peer, inputs, gradients, backward)[1]()

@@ -78,7 +78,7 @@ def stored(model: LlamaForCausalLM) -> dict[str, np.ndarray]:
 
 
 def metadata(model: LlamaForCausalLM) -> dict[str, object]:
-    """Return the metadata that a GGUF file contains about the model, except for those of its tokenizer."""
+    """Return the metadata that a GGUF file contains about the model, but not the metadata about its tokenizer."""
     config = model.config
     return {
         "llama.block_count": config.num_hidden_layers,

@@ -477,7 +477,7 @@ def test_what_is_refused_in_place_stays_as_it_was():
 
 @pytest.mark.parametrize("layout", checks.LAYOUTS)
 def test_in_place_on_slices_of_one_projection(layout):
-    """q and k are interleaved in memory row by row, but don't share any number."""
+    """The rows of q and k alternate in memory, but the two tensors share no entries."""
     both = random(2, 5, 6, 16)
     q, k = both[:, :, :4].transpose(1, 2), both[:, :, 4:].transpose(1, 2)
     expected, cos, sin = both.clone(), *angles(5, 8)

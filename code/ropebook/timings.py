@@ -258,8 +258,8 @@ def peers(measured: dict, length: str = "long") -> Columns:
 
 
 def peer_errors(measured: dict) -> Columns:
-    """Tabulate the same libraries' errors for the long text, compared with float64: the root mean square and the
-    largest error."""
+    """Tabulate the errors of our code and of the other libraries for the long text, compared with float64: the root
+    mean square and the largest error."""
     cases = [c for c in _cases(measured, "long") if c["direction"] == "forward"]
     kinds = ("rms", "worst")
     rows = [

@@ -27,8 +27,8 @@ def cost(name: str, n_heads: int, dim: int, length: int) -> Cost:
     """Return the `Cost` of a scheme, given its name in `ropebook.relatives.FACTS`.
 
     Transformer-XL's R is as wide as all heads together, FIRE's network has a width of 32, and CoPE has 64 places. A
-    model has only one table of learned absolute positions, and only one T5 table; everything else exists in each layer.
-    For alternating layers, the cost is the mean over both kinds of layer.
+    model has only one table of learned absolute positions, and only one T5 table; every layer has its own copy of
+    everything else. For alternating layers, the cost is the mean over both kinds of layer.
 
     >>> cost("alibi", 8, 64, 1024).held, cost("alibi", 8, 64, 1024).fused
     (8388608, 8)

@@ -68,7 +68,7 @@ def closest_return(
     """Find the distance from 1 to max_distance after which the encoding comes closest to its old value.
 
     On whole positions the vector is always unique, for every base and dim, because θ_0 = 1 radian, and two different
-    whole numbers never differ by a multiple of 2π. The gap says how little two vectors can differ.
+    whole numbers never differ by a multiple of 2π. The gap says how close two vectors can come to each other.
 
     >>> closest_return(1000, dim=2).distance  # 710/113 is nearly 2π
     710
