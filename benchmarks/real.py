@@ -294,8 +294,8 @@ HELD = (Held("held-22-26", (22, 23, 24, 25, 26)), Held("held-all", tuple(range(3
 
 
 def penalty() -> None:
-    """Test whether keeping the mean score constant repairs the model without any change of frequency. It should, if
-    nothing breaks except the mean score."""
+    """Test whether keeping the mean score constant repairs the model without any change of frequency. It should if the
+    mean score is the only thing that breaks."""
     bias()
     for text in chosen():
         for change in HELD:

@@ -109,8 +109,8 @@ def choice(name: str, value: object, allowed: Iterable) -> object:
 
 
 def listed(name: str, value: object, allowed: str) -> list:
-    """Accept a list or another sequence, but not a string or a tensor. ``allowed`` tells the error message what may be
-    passed.
+    """Accept a list or another sequence, but not a string or a tensor. ``allowed`` is the error message's description
+    of what may be passed.
 
     >>> listed("dims", (4, 2), "a list of integers")
     [4, 2]

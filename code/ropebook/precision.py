@@ -35,8 +35,8 @@ def rounded_cos_sin(
     (dim/2,).
 
     ``rounded`` says what is rounded: "positions" (m), "inv_freq" (θ), "angles" (m, θ and their product, as if
-    everything were computed in dtype), "table" (the finished cos and sin), or ``None`` (nothing). In float16,
-    positions from 65520 on become infinite, and their cosines NaN.
+    everything were computed in dtype), "table" (the finished cos and sin), or ``None`` (nothing). In float16, positions
+    from 65520 on become infinite, and their cosines become NaN.
 
     >>> cos, _ = rounded_cos_sin(torch.tensor([256, 257]), dim=2, rounded="positions")
     >>> bool(cos[0] == cos[1])  # bfloat16 has no 257

@@ -249,8 +249,8 @@ def opening(
     """Compute the model's output for these dials, in the format that the figure's script reads.
 
     ``bits``, ``top`` and ``share`` have an entry for every byte except the first, as in `ropebook.lab.reading.Reading`.
-    ``plain`` has the bits of the model as it was trained, ``row`` the attention weights of the head when the chosen
-    byte is predicted, and ``at`` the values of the dials.
+    ``plain`` has the bits of the model as it was trained. ``row`` has the attention weights of the head when the chosen
+    byte is predicted. ``at`` has the values of the dials.
     """
     at = dict(locals())
     given = text_of(text, own, length)

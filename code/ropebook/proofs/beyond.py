@@ -195,7 +195,7 @@ def back(wrong: bool = False) -> list[Claim]:
     twin="the divisor of each row is rotated as well",
 )
 def linear(wrong: bool = False) -> list[Claim]:
-    """The numerator uses rotated features and the denominator unrotated ones. Both are sums over n ≤ m."""
+    """The numerator uses rotated features and the denominator uses unrotated ones. Both are sums over n ≤ m."""
     q, k, v = random(3, 5, 4)
     found = beyond.linear_attention(q, k, v, torch.arange(5))
     phi_q, phi_k = beyond.feature(q), beyond.feature(k)
@@ -257,8 +257,8 @@ def between(wrong: bool = False) -> list[Claim]:
     twin="the part that turns is left out",
 )
 def latent(wrong: bool = False) -> list[Claim]:
-    """A score is the sum of two dot products. One is between the query's unrotated part and W_UK times the latent, the
-    other between the query's rotated part and the shared rotated key."""
+    """A score is the sum of two dot products. One is between the query's unrotated part and W_UK times the latent, and
+    the other is between the query's rotated part and the shared rotated key."""
     torch.manual_seed(0)
     layer = beyond.LatentAttention(
         8, 1, rank=3, dim=4, rotary_dim=2, v_dim=5
