@@ -15,7 +15,7 @@ from ropebook.diagnose.naming import diagnose
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Import a function, diagnose it, print the report."""
+    """Import a function, diagnose it, and print the report."""
     parser = argparse.ArgumentParser(
         prog="python -m ropebook.diagnose", description=main.__doc__
     )

@@ -1,4 +1,4 @@
-"""Tokens that are rotated differently on their own than within a sequence."""
+"""Tokens that are rotated differently when passed on their own than as part of a sequence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def one_by_one(findings: Findings, count: int) -> dict[str, Tensor]:
 
 
 def changed(findings: Findings) -> str:
-    """Describe how frequencies change in later calls, as a sentence to append. Returns "" if they stay the same."""
+    """Describe how the frequencies change in later calls. Returns a sentence to append, or "" if they stay the same."""
     for _ in range(3):
         try:
             again = findings.at(torch.arange(24))
@@ -39,7 +39,10 @@ def changed(findings: Findings) -> str:
 
 
 def unlike(findings: Findings, role: str) -> str | None:
-    """Describe how a token on its own is rotated differently than in a sequence. Returns None if it isn't."""
+    """Describe how rotating a token on its own differs from rotating it within a sequence.
+
+    Returns None if nothing differs.
+    """
     turn = findings.turns.get(role)
     if turn is None or turn.kind != "rotation" or turn.theta is None:
         return None
@@ -51,7 +54,9 @@ def unlike(findings: Findings, role: str) -> str | None:
 
 
 def changed_to(other: Turn, turn: Turn, where: str = "in a text") -> str | None:
-    """Describe how another map differs from ``turn``, which is measured as ``where`` says. None if it doesn't.
+    """Describe how the map ``other`` differs from ``turn``.
+
+    Returns None if they agree. ``where`` says in words how ``turn`` was measured.
 
     >>> from ropebook import rope
     >>> from ropebook.diagnose.measures import turned

@@ -1,4 +1,4 @@
-"""Scaling by parts: which pairs a method keeps, slows down or blends, and which of these bands are wrong."""
+"""Scaling by parts: which pairs a method keeps, slows down or blends, and which of these three bands are wrong."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ropebook.diagnose.measures import within_half
 from ropebook.shapes import Float
 
 Theta = Float[torch.Tensor, " pairs"]
-# The share of a frequency that is kept counts as right if its error is smaller than this.
+# The kept share of a frequency counts as right if its error is smaller than this.
 CLOSE = 2e-3
 
 
 def banded(theta: Theta, expected: Theta, base: float | None) -> str | None:
     """Describe what was done to the fast, middle and slow pairs.
 
-    ``theta`` holds the measured frequencies, ``expected`` those that the weights need. Returns None if the weights'
-    scaling has no such bands, or if all of them are right.
+    ``theta`` contains the measured frequencies, and ``expected`` those that the weights need. Returns None if the
+    weights' scaling has no such bands, or if every band is right.
 
     >>> plain = rope.inv_freq(16, 10_000.0)
     >>> share = torch.tensor([1, 1, 0.7, 0.4, 0, 0, 0, 0]).double()
@@ -53,14 +53,14 @@ def banded(theta: Theta, expected: Theta, base: float | None) -> str | None:
 
 
 def _kept(theta: Theta, plain: Theta, times: float) -> Theta:
-    """Return the share of each frequency that is kept: 1 if it is unscaled, 0 if it is divided by ``times``."""
+    """Return the kept share of each frequency: 1 if the frequency is unscaled, 0 if it is divided by ``times``."""
     return (theta / plain - 1 / times) / (1 - 1 / times)
 
 
 def _formed(
     theta: Theta, plain: Theta, right: Theta, times: float, middle: torch.Tensor
 ) -> str | None:
-    """Describe the wrong way of blending that explains all frequencies. Returns None if no known way does."""
+    """Describe the wrong way of blending that explains all frequencies. Returns None if no known way explains them."""
     share = right.clamp(0, 1)
     low = plain / times
 

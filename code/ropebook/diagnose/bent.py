@@ -1,4 +1,4 @@
-"""How vectors of several lengths come back, if the map is not linear: normalized, clipped, squashed, rounded, added to."""
+"""Nonlinear maps: outputs for vectors of different lengths show if a map normalizes, clips, rounds or adds something."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ropebook.diagnose.findings import Findings
 
-# The factors by which the same random vectors are lengthened.
+# The same random vectors are multiplied by each of these factors.
 SCALES = (1e-2, 1.0, 1e2)
 # The allowed relative error.
 CLOSE = 1e-3
@@ -21,7 +21,7 @@ SHORT = (
     (torch.bfloat16, "bfloat16"),
     (torch.float16, "float16"),
 )
-# Mistakes that unit vectors suggest if they don't come back as longer vectors do.
+# Mistakes that unit vectors may suggest wrongly if the map treats longer vectors differently.
 _APPARENT = (
     "coarse_table",
     "bf16_table",
@@ -37,7 +37,7 @@ _APPARENT = (
 
 
 def added(findings: Findings) -> bool:
-    """Check whether vectors of zeros come back as zeros. If not, record what is added, and return True."""
+    """Check whether zero vectors are returned as zeros. If not, record what is added to them, and return True."""
     call = findings.call
     rows, heads = call.rows_and_heads
     zeros = torch.zeros(rows, heads, TOKENS, call.dim, dtype=torch.float64)
@@ -65,9 +65,9 @@ def added(findings: Findings) -> bool:
 
 
 def bent(findings: Findings) -> str | None:
-    """Describe how the map of q or k is not linear, or return None if no known kind explains it.
+    """Describe in what way the map of q or k is nonlinear. Returns None if no known kind of map explains it.
 
-    If one does, mistakes that only seemed to be there, because they were read off unit vectors, are removed.
+    If one does, remove the mistakes that were wrongly inferred from unit vectors.
     """
     call = findings.call
     rows, heads = call.rows_and_heads
@@ -108,7 +108,7 @@ def bent(findings: Findings) -> str | None:
 
 
 def _how(found: list[Tensor], minus: Tensor, wanted: Tensor) -> Iterator[str]:
-    """Yield the kinds of map that explain the results for vectors of `SCALES`, likely ones first."""
+    """Yield each kind of map that explains the results for the vectors of `SCALES`, the most likely kind first."""
     few, one, many = found
     most, size = many.abs().max().item(), wanted.norm(dim=-1)
     lengths = [came.norm(dim=-1) for came in found]

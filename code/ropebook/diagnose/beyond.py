@@ -1,4 +1,4 @@
-"""Calls beyond the declared length, made last: do they change how positions within it are rotated?"""
+"""Calls beyond the declared length, made last: do they change how positions within that length are rotated?"""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ TOKENS = 6
 
 
 def beyond(findings: Findings) -> None:
-    """Check whether a position beyond the length changes how others are rotated, in the same call or in later ones.
+    """Check whether a position beyond the length changes how others are rotated, in the same call or in later calls.
 
-    The rotation at that position itself is not judged, because no weights were trained for it.
+    The rotation at the far position itself is not judged, because no weights were trained for it.
     """
     call, length = findings.call, findings.declared.length
     if length is None or not call.places or call.tables or not findings.honoured:
@@ -38,7 +38,7 @@ def beyond(findings: Findings) -> None:
         try:
             found = call.apart(given, places)
         except Exception:
-            # a table that ends at the length is right to refuse
+            # a table that ends at the length is right to refuse a position beyond it
             return
         if _said(findings, said, before, found, given):
             return
@@ -51,7 +51,10 @@ def _said(
     found: dict[str, Tensor],
     given: dict[str, Tensor],
 ) -> bool:
-    """Record a mistake if tokens within the length are rotated differently than before. Returns whether they are."""
+    """Record a mistake if tokens within the length are rotated differently than before.
+
+    Returns whether one was recorded.
+    """
     seen = slice(0, TOKENS - 1)
     length = findings.declared.length
     for role, turned in found.items():
@@ -83,6 +86,6 @@ def _said(
 def _remembered(
     findings: Findings, before: dict[str, Tensor], given: dict[str, Tensor]
 ) -> bool:
-    """Check whether a long call that changed the frequencies also changes the shorter calls after it."""
+    """Check whether a long call that changed the frequencies also affects shorter calls made after it."""
     found = findings.call.apart(given, torch.arange(TOKENS) + 3)
     return _said(findings, "after a call", before, found, given)

@@ -12,8 +12,8 @@ from torch import Tensor
 from ropebook.diagnose.measures import SINGLE, Angles, Matrices, Turn, turned
 from ropebook.rope import split_pairs
 
-# A mistake that a pair's matrix (a b; c e) may show: its name, the cosine and the sine behind it, and the numbers that
-# are equal if it was made.
+# A mistake that a pair's matrix (a b; c e) may show: the mistake's name, the cosine, the sine, and the pairs of
+# numbers that are equal if the mistake was made.
 Form = tuple[str, Angles, Angles, tuple[tuple[Tensor, Tensor], ...]]
 # A pair has to move by this much before its curve can be told from a line.
 MOVING = 0.05
@@ -42,7 +42,7 @@ def mended(
 
 
 def one_row(matrix: Matrices, turn: Turn) -> Turn | None:
-    """Find the rotation that explains one entry of each pair, if the other entry is computed wrongly."""
+    """Find the rotation that explains one entry of each pair when the other entry is computed wrongly."""
     if not turn.first:
         return None
     a, b, c, e = _numbers(matrix, turn.first, turn.second)
@@ -59,7 +59,7 @@ def one_row(matrix: Matrices, turn: Turn) -> Turn | None:
 def _pairs(
     matrix: Matrices, turn: Turn, layout: str | None, width: int | None
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yield the measured pairs, or the pairs of each layout if no two entries mix."""
+    """Yield the measured pairs, or the pairs of each layout if no entry is mixed with another."""
     if turn.first:
         yield turn.first, turn.second
     elif turn.kind == "missing_sin":
@@ -85,7 +85,7 @@ def _numbers(
 
 
 def _forms(a: Angles, b: Angles, c: Angles, e: Angles) -> Iterator[Form]:
-    """Yield the known wrong formulas. The function may apply a factor after any of them."""
+    """Yield the known wrong formulas. The function under test may multiply the result of any of them by a factor."""
     none = torch.zeros_like(a)
     f, g = torch.hypot(a, b).mean(), torch.hypot(c, e).mean()
     yield "overwritten", a, -b, ((c * f, -a * b), (e * f, a * f - b * b))
@@ -120,7 +120,7 @@ def _one_table(
     c: Angles,
     e: Angles,
 ) -> Turn | None:
-    """Find the rotation if one table is missing, by reading angles off the other one at the first two positions."""
+    """Find the rotation if only the cosine or only the sine was used. Angles are read off the first two positions."""
     if not (_close(a, e) and _close(b, -c)):
         return None
     still = [(x - x[:1]).abs().max() < SINGLE for x in (a, c)]

@@ -1,4 +1,4 @@
-"""Functions that raise, return NaN or infinity, return random results, or overwrite their inputs."""
+"""Functions that raise an error, return NaN, infinity or random results, or overwrite their inputs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ropebook.diagnose.differences import numbered
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import matrices
 
-# Numbers that differ by less count as equal.
+# Numbers count as equal if they differ by less than this.
 SAME = 1e-6
 
 
 def last_good(good: Callable[[int], bool], low: int, high: int) -> int:
     """Find the last good number by bisection, given that ``low`` is good and ``high`` is not.
 
-    No number after the last good one may be good.
+    Every number after the last good one must be bad.
 
     >>> last_good(lambda n: n < 64, 0, 1000)
     63
@@ -34,13 +34,13 @@ def last_good(good: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def error_of(error: Exception) -> str:
-    """Format an error on one line: its type, and the first line of its message."""
+    """Format an error as one line: its type and the first line of its message."""
     said = str(error).partition("\n")[0]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def raised(findings: Findings, error: Exception, what: str) -> None:
-    """Record that a call that every rotation must answer raises an error, or returns no vectors."""
+    """Record that the function raises an error, or returns no vectors, in a call that every rotation must support."""
     cause = error.__cause__ if isinstance(error.__cause__, Returned) else error
     if isinstance(cause, Returned):
         findings.mistakes.setdefault(cause.named, f"{what}: {cause}")
@@ -49,9 +49,9 @@ def raised(findings: Findings, error: Exception, what: str) -> None:
 
 
 def answered(findings: Findings, near: int) -> int:
-    """Count the tokens, from position 0 on, that the function accepts in one call: ``near`` at most.
+    """Count how many tokens, starting at position 0, the function accepts in one call. At most ``near`` are tried.
 
-    Returns 0 if it accepts none. A smaller number than ``near`` is recorded in the findings.
+    Returns 0 if it accepts none. If it accepts fewer than ``near``, the findings record that.
     """
     call = findings.call
     rows, heads = call.rows_and_heads
@@ -94,7 +94,7 @@ def answered(findings: Findings, near: int) -> int:
 
 
 def not_finite(findings: Findings, positions: Tensor) -> str | None:
-    """Say at which positions and in which entries q or k comes back as NaN or infinity. None if neither does."""
+    """Describe at which positions and in which entries q or k is NaN or infinite. Returns None if both are finite."""
     said = []
     for role, matrix in matrices(findings.call, positions, finite=False).items():
         bad = ~matrix.isfinite()
@@ -155,7 +155,7 @@ def by_chance(
 ) -> str | None:
     """Check whether a call returns different results because it draws random numbers.
 
-    ``again()`` repeats the call. Returns a sentence, or None if no random numbers are drawn.
+    ``again()`` must repeat the call. Returns a sentence, or None if the call draws no random numbers.
     """
     with torch.random.fork_rng(devices=[]):
         seen = []
@@ -194,7 +194,7 @@ def untouched(findings: Findings) -> None:
     written = []
 
     class Watched(type(call)):
-        """The same call, but it records the positions that it passes."""
+        """The same kind of call, which also records the positions that it passes."""
 
         def beside(self, role: str, positions: Tensor, batch: int) -> Tensor | int:
             found = super().beside(role, positions, batch)

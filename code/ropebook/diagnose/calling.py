@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ropebook import checks, rope
 
-# The roles that an argument can have, and the argument names that reveal each role.
+# The roles that an argument can have. For each role, the argument names by which it is recognised.
 NAMES = {
     "q": "q query queries xq query_states query_layer q_embed",
     "k": "k key keys xk key_states key_layer k_embed",
@@ -36,7 +36,7 @@ SIZES = {"batch": 2, "heads": 3, "seq": 5}
 
 
 class Returned(ValueError):
-    """Raised if a rotation returns anything but rotated vectors. ``named`` is the mistake's name."""
+    """Raised if a rotation returns anything other than rotated vectors. ``named`` is the name of the mistake."""
 
     def __init__(self, named: str, message: str):
         super().__init__(message)
@@ -47,7 +47,7 @@ class Returned(ValueError):
 class Call:
     """A rotation and how to call it.
 
-    ``roles`` are the roles of its positional arguments; ``named`` lists (name, role) pairs of its keyword arguments.
+    ``roles`` contains the roles of its positional arguments, ``named`` a (name, role) pair for each keyword argument.
     """
 
     function: Callable
@@ -64,17 +64,17 @@ class Call:
         False  # rows are rotated differently, so they are measured one at a time
     )
     head: int = 0  # the head that is measured
-    exchanged: bool = False  # q comes back where k should, and k where q should
-    first: tuple[Tensor, ...] = ()  # what `probe` returned the first time
+    exchanged: bool = False  # whether the function returns the rotated k in place of q, and q in place of k
+    first: tuple[Tensor, ...] = ()  # what the first call of `probe` returned
 
     @property
     def vectors(self) -> tuple[str, ...]:
-        """The roles of the tensors that may be rotated, in the order of the arguments."""
+        """The roles of the tensors that may be rotated, in the order in which they are passed."""
         return tuple(role for role in self.given if role in VECTORS)
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The roles of all arguments, including those passed by name."""
+        """The roles of all arguments, including keyword arguments."""
         return (*self.roles, *(role for _, role in self.named))
 
     @property
@@ -84,7 +84,7 @@ class Call:
 
     @property
     def tables(self) -> bool:
-        """Whether the angles are passed in, so that the rotation has no frequencies of its own."""
+        """Whether the angles are passed as an argument. If so, the rotation has no frequencies of its own."""
         return bool({"cos", "freqs"} & set(self.given))
 
     @property
@@ -127,7 +127,7 @@ class Call:
 
     @property
     def rows_and_heads(self) -> tuple[int, int]:
-        """The numbers of rows and heads in a trial. Each is 1 if the order has no such axis."""
+        """The numbers of rows and heads in a trial. Each is 1 if the axis order doesn't include that axis."""
         names = self.order.split()
         return tuple(
             SIZES[name] if name in names else 1 for name in ("batch", "heads")
@@ -136,7 +136,9 @@ class Call:
     def apart(
         self, given: dict[str, Tensor], positions: Tensor
     ) -> dict[str, Tensor]:
-        """Apply the function to tensors (batch, heads, seq, dim) whose rows and heads may differ. Returns float64.
+        """Apply the function to tensors (batch, heads, seq, dim) whose rows and heads may differ.
+
+        Returns the results in float64.
 
         ``positions`` has shape (seq,), or (batch, seq) if the rows have different positions.
         """
@@ -176,7 +178,7 @@ class Call:
         if role == "positions" and positions.ndim == 2:
             return positions.clone()
         if role == "positions":
-            # a copy: later calls must not depend on what the function writes into it
+            # a copy, because the function may write into it and later calls must not be affected
             return _placed(positions, self.axes, batch, 0).clone()
         axes = self.axes
         if "positions" in self.given:
@@ -198,7 +200,10 @@ class Call:
     def raw(
         self, vectors: dict[str, Tensor], positions: Tensor, batch: int
     ) -> list:
-        """Call the function with vectors in its own axis order. Raises `Returned` if the results don't match them."""
+        """Call the function with vectors in its own axis order.
+
+        Raises `Returned` if the shapes of the results are wrong.
+        """
 
         def argument(role: str) -> object:
             if role in vectors:
@@ -216,7 +221,7 @@ class Call:
         return found
 
     def probe(self) -> tuple[Tensor, ...]:
-        """Call the function with the same random vector in every place, and return what comes back, in float64."""
+        """Call the function with the same random vector everywhere, and return its results in float64."""
         sizes = [SIZES.get(name, self.dim) for name in self.order.split()]
         generator = torch.Generator().manual_seed(0)
         vector = torch.randn(self.dim, dtype=self.dtype, generator=generator)
@@ -230,7 +235,7 @@ class Call:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the rotated q′, k′ and v′ (batch, seq, dim) in float64.
 
-        A function of one tensor is called twice, first for q and then for k.
+        A function that takes a single tensor is called twice, first with q and then with k.
         """
         alone = "batch" not in self.order and "heads" not in self.order
         if (alone or self.one_row) and len(q) > 1:
@@ -257,7 +262,7 @@ class Call:
 
 
 def _placed(table: Tensor, axes: str, batch: int, width: int) -> Tensor:
-    """Give a table (seq, …) the named axes. Its own last axis is kept after them if ``width`` is 1."""
+    """Expand a table (seq, …) to the named axes. If ``width`` is 1, the table's last axis is kept after them."""
     shape = [
         {"1": 1, "seq": len(table), "batch": batch}[name] for name in axes.split()
     ]
@@ -269,7 +274,7 @@ def _placed(table: Tensor, axes: str, batch: int, width: int) -> Tensor:
 
 
 def _axes(sent: Tensor, came: Tensor) -> str:
-    """Describe how the shape of a returned tensor differs from the shape that was passed."""
+    """Describe how the shape of a returned tensor differs from the shape of the input."""
     if sorted(sent.shape) == sorted(came.shape):
         return ": axes have changed places (transposed)"
     if came.ndim == sent.ndim - 1 and [n for n in sent.shape if n != 1] == [
@@ -289,9 +294,9 @@ def _axes(sent: Tensor, came: Tensor) -> str:
 
 
 def outputs(result: object, given: list[Tensor]) -> list[Tensor]:
-    """Return the tensors of a result, which may leave out v.
+    """Return the tensors in a result. The one for v may be missing.
 
-    Raises `Returned` unless each has the shape of its input and contains real numbers.
+    Raises `Returned` unless each tensor has the shape of its input and contains real numbers.
     """
     found = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(given) == 1 and len(found) > 1:

@@ -1,10 +1,10 @@
-"""Where two results differ (in which rows, heads, tokens and entries), and how."""
+"""Where two results differ (in which rows, heads, tokens and entries), and how they differ."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
-# Numbers that differ by less count as equal.
+# Numbers count as equal if they differ by less than this.
 SAME = 1e-3
 
 
@@ -60,7 +60,7 @@ def further(said: str | None) -> str:
 
 
 def _factor(came: Tensor, right: Tensor) -> float | None:
-    """Find the single factor by which all vectors are too long or too short. Returns None if there isn't one."""
+    """Find the one factor by which all vectors are too long or too short. Returns None if no single factor fits."""
     size = right.square().sum()
     if size < SAME:
         return None

@@ -1,4 +1,4 @@
-"""Far positions, up to the declared length, where half-precision types run out of digits and tables end or repeat."""
+"""Far positions, up to the declared length. There, half-precision types run out of digits, and tables end or repeat."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ropebook.diagnose.rounding import rounded
 from ropebook.diagnose.warps import warp
 from ropebook.diagnose.whereabouts import frequencies_of
 
-# The far positions to check: half-precision types begin to miss positions here, and tables end.
+# The far positions to check. Around these, half-precision types begin to lose positions, and tables end.
 FAR = (257, 1003, 2049, 4097, 8193)
-# The largest position to consider when looking for the one that a far token is really rotated by.
+# The largest candidate in the search for the position by which a far token is really rotated.
 SEARCHED = 2**15
 
 
 def far(findings: Findings) -> None:
-    """Check positions up to the length for half-precision types, and for tables that end or repeat."""
+    """Check positions up to the declared length: are they rounded to half precision, and do tables end or repeat?"""
     length = findings.declared.length
     turns = findings.rotating
     if "not_linear" in findings.mistakes or any(
@@ -75,7 +75,7 @@ def far(findings: Findings) -> None:
 def _from_where(
     findings: Findings, seen: list, place: int, kind: type, said: str
 ) -> str:
-    """Extend the remark ``said`` about the far position ``place`` with the last position at which calls still work."""
+    """Add to the remark ``said`` about the far position ``place`` the last position at which calls still work."""
     low = seen[-1][0] if seen else len(next(iter(findings.near.values()))) - 1
 
     def good(last: int) -> bool:
@@ -93,9 +93,9 @@ def _from_where(
 
 
 def _angles(findings: Findings, places: Tensor) -> dict[str, Tensor]:
-    """Measure the cosine and sine of every pair of q and k at two positions.
+    """Measure, for q and for k, the cosine and sine of every pair at two positions.
 
-    Returns a tensor (2, 2, pairs) for each role. Its first axis is cosine and sine, its second the two positions.
+    Returns a tensor (2, 2, pairs) for each role. The first axis is cosine and sine, the second the two positions.
     """
     call = findings.call
     rows, heads = call.rows_and_heads
@@ -135,12 +135,15 @@ def _angles(findings: Findings, places: Tensor) -> dict[str, Tensor]:
 def _expected(
     findings: Findings, role: str, places: Tensor, warped: bool = True
 ) -> Tensor:
-    """Compute the angles at these positions from the exact frequencies, or from the role's own if it has others."""
+    """Compute the angles at these positions.
+
+    Uses the exact frequencies, or the frequencies measured for this role if they differ.
+    """
     turn = findings.turns[role]
     theta = findings.theta
     own = theta.shape != turn.theta.shape
     if own or (turn.theta - theta).abs().max() > 10 * turn.tolerance:
-        # this role has pairs or frequencies of its own
+        # this role has its own pairs or frequencies
         theta = turn.theta
     if warped and turn.places:
         places = warp(turn.places).at(places)
@@ -150,13 +153,13 @@ def _expected(
 def _compared(
     findings: Findings, role: str, seen: list[tuple[int, Tensor]]
 ) -> bool:
-    """Record what is wrong at far positions. Returns whether anything is."""
+    """Record a mistake if the rotation is wrong at far positions. Returns whether one was recorded."""
     turn = findings.turns[role]
     wrong = []
     for place, found in seen:
         angles = _expected(findings, role, torch.tensor([place - 1.0, place]))
         off = found - torch.stack((angles.cos(), angles.sin()))
-        # if one of the two tables is missing, the other one is enough
+        # if the cosines or the sines are missing, the others are enough
         off = off.abs().nan_to_num().max().item()
         if off > _allowed(findings, turn, place):
             wrong.append((place, found, off))
@@ -170,7 +173,10 @@ def _compared(
 
 
 def _until(findings: Findings, role: str, place: int) -> str:
-    """Say up to which position angles are right, given that they are wrong at ``place``, as a sentence to append."""
+    """Describe up to which position the angles are right, given that they are wrong at ``place``.
+
+    Returns a sentence to append.
+    """
     if not findings.honoured:
         return ""
     turn = findings.turns[role]
@@ -192,8 +198,8 @@ def _until(findings: Findings, role: str, place: int) -> str:
 
 
 def _allowed(findings: Findings, turn: Turn, place: int) -> float:
-    """Return the allowed error of a cosine at a position. In float32, angles keep seven digits."""
-    # if cosines are rounded, or frequencies are only known as measured, angles keep fewer digits
+    """Return the allowed error of a cosine at a position, assuming that float32 angles are accurate to seven digits."""
+    # if cosines are rounded, or frequencies are only known from measurements, angles have fewer digits
     known = {"coarse_table", "uneven_angles"} & set(findings.mistakes)
     coarse = (
         known
@@ -211,7 +217,7 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
     """Name and describe the mistake at far positions, by finding the positions by which tokens are really rotated."""
     place, _, off = wrong[0]
     last = min(int(1.02 * wrong[-1][0]) + 2, SEARCHED)
-    # integers of 8 or 16 bits overflow, and continue below 0
+    # integers of 8 or 16 bits overflow to negative numbers
     searched = torch.arange(-min(last, 2**15), last, dtype=torch.float64)
     angles = _expected(findings, role, searched, warped=False)
     table = torch.stack((angles.cos(), angles.sin()))
@@ -265,7 +271,10 @@ def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
 
 
 def _between(findings: Findings, role: str, wrong: tuple) -> str | None:
-    """Find the fractional position by which a far token is rotated, as interpolated positions are. None if there is none."""
+    """Find the fractional position by which a far token is rotated, as with interpolated positions.
+
+    Returns None if there is none.
+    """
     place, found, _ = wrong
     close = max(0.02, 3 * findings.turns[role].tolerance)
     searched = torch.arange(0, 8 * min(place, 4096) + 1, dtype=torch.float64) / 8
@@ -314,8 +323,10 @@ def _growing(findings: Findings, role: str, wrong: list) -> tuple[str, str] | No
 
 
 def _gone(findings: Findings, role: str, wrong: list) -> tuple[str, str] | None:
-    """Check whether far tokens that are wrong come back as zeros or with the wrong length, and name the first such
-    position."""
+    """Check whether wrong tokens at far positions are returned as zeros or with the wrong length.
+
+    The description names the first such position.
+    """
     sizes = [found[:, 1].square().sum(0).sqrt() for _, found, _ in wrong]
     if not all(size.isfinite().all() for size in sizes):
         return None
@@ -364,7 +375,10 @@ def _rounded(
     like: dict[int, int],
     close: float,
 ) -> tuple[str, str] | None:
-    """Check whether positions or angles are rounded to a half-precision type. The better explanation wins."""
+    """Check whether positions or angles are rounded to a half-precision type.
+
+    If both might be, choose the one that fits better.
+    """
     place, _, off = wrong[0]
     at = torch.tensor([float(one) for one, *_ in wrong])
     found = torch.stack([found[:, 1] for _, found, _ in wrong], 1)
@@ -394,7 +408,7 @@ def _rounded(
 
 
 def _steps(findings: Findings, seen: list[tuple[int, dict[str, Tensor]]]) -> None:
-    """Check how far pairs rotate from one far position to the next, if frequencies aren't known exactly."""
+    """Check by how much pairs rotate from one far position to the next, when the exact frequencies are unknown."""
     for place, one in seen:
         for role, found in one.items():
             turn: Turn = findings.turns[role]

@@ -1,4 +1,4 @@
-"""The state of one diagnosis: what was declared, what was measured, and the sentences about both."""
+"""The state of one diagnosis: what was declared, what was measured, and the sentences that describe it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEAR = 48
 
 @dataclass(frozen=True)
 class Declared:
-    """The requirements of the weights, as far as the reader has declared them."""
+    """What the weights require, as far as the reader has declared it."""
 
     layout: str | None = None
     base: float | None = None
@@ -64,28 +64,28 @@ class Findings:
     base: float | None = None
     scaling: str | None = None
     factor: float = 1.0  # the factor by which the slowest pairs are slowed
-    # the exact frequencies, once they are recognised; measured ones would be too coarse at far positions
+    # the exact frequencies, once they are recognised (measured ones would be too coarse at far positions)
     theta: Tensor | None = None
     honoured: bool = (
-        False  # whether each token is rotated by the position that is passed for it
+        False  # whether each token is rotated by the position passed for it
     )
-    # whether positions are honoured only for tokens that are passed one at a time
+    # whether positions are honoured only when tokens are passed one at a time
     one_by_one: bool = False
     exact: bool = False  # whether theta is exact rather than measured
 
     def withdraw(self, *names: str) -> None:
-        """Take back mistakes that only seemed to be there, because a later finding explains them."""
+        """Remove mistakes that turned out not to be mistakes, because a later finding explains them."""
         for name in names:
             self.mistakes.pop(name, None)
 
     @property
     def both(self) -> bool:
-        """Whether q and k are rotated separately. A function of a single tensor rotates both alike."""
+        """Whether q and k are rotated separately. A function of a single tensor rotates them identically."""
         return self.call.vectors != ("x",)
 
     @property
     def rotating(self) -> dict[str, Turn]:
-        """The `Turn` of q and of k, if it is a rotation."""
+        """The `Turn` of q and of k, for each of the two that is a rotation."""
         return {
             role: turn
             for role, turn in self.turns.items()
@@ -104,7 +104,7 @@ class Findings:
         )
 
     def at(self, positions: Tensor) -> dict[str, Tensor]:
-        """Measure the matrices at these positions, or q's alone if the function takes a single tensor."""
+        """Measure the matrices at these positions. If the function takes a single tensor, only q is measured."""
         try:
             found = matrices(self.call, positions)
         except NotFinite:

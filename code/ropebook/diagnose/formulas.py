@@ -1,4 +1,4 @@
-"""The formula behind a map that is not a rotation: each entry of a pair's matrix as a polynomial in cos φ and sin φ."""
+"""The formula behind a map that is not a rotation: a pair's matrix entries as polynomials in cos φ and sin φ."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from torch import Tensor
 from ropebook.diagnose.measures import SINGLE, Matrices
 
 TERMS = ("", "·cos φ", "·sin φ", "·cos² φ", "·cos φ·sin φ")
-# (a, b) should go to (a·cos φ − b·sin φ, a·sin φ + b·cos φ): the index of each term, and its sign.
+# (a, b) should be mapped to (a·cos φ − b·sin φ, a·sin φ + b·cos φ). For each of the four coefficients: the index of
+# its term, and its sign.
 RIGHT = ((1, 1.0), (2, -1.0), (2, 1.0), (1, 1.0))
 
 
@@ -18,7 +19,9 @@ def formula(
     second: tuple[int, ...],
     theta: Tensor,
 ) -> str | None:
-    """Write the map of a pair (a, b) as a formula, given the frequencies ``theta`` (pairs,). Returns None if none fits.
+    """Write the map of a pair (a, b) as a formula, given the frequencies ``theta`` (pairs,).
+
+    Returns None if no formula fits.
 
     >>> m = torch.arange(12.0, dtype=torch.float64)
     >>> matrix = torch.zeros(12, 2, 2, dtype=torch.float64)

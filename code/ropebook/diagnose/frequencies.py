@@ -11,7 +11,7 @@ from ropebook import rope
 from ropebook.shapes import Float
 
 IN_DEGREES = 180 / math.pi
-# Bases of real models, to try if the frequencies are too coarse to reveal the base.
+# Bases used by real models, tried if the frequencies are too coarse to reveal the base.
 _KNOWN = (10_000.0, 500_000.0, 1_000_000.0, 100_000.0, 5_000_000.0, 10_000_000.0)
 
 
@@ -22,7 +22,7 @@ class Frequencies(NamedTuple):
     base: float | None
     factor: float  # the largest θ expected / θ found
     said: str
-    slowed: bool = False  # whether no pair is sped up, and none is slowed less than the pair before it
+    slowed: bool = False  # whether no pair is sped up, and each is slowed at least as much as the pair before it
 
 
 def read(
@@ -33,7 +33,7 @@ def read(
 ) -> Frequencies:
     """Find the base and the scaling of ``theta``.
 
-    ``theta`` holds absolute values, in radians per position. ``base`` is the expected base, if any.
+    ``theta`` contains absolute values in radians per position. ``base`` is the expected base, if it is known.
 
     >>> read(rope.inv_freq(8, 500.0), 8, 1e-4, None)[:3]
     ('plain', 500.0, 1.0)
@@ -86,7 +86,7 @@ def _scaled(
     base: float,
     tolerance: float,
 ) -> Frequencies:
-    """Describe frequencies whose pairs are slowed by different factors."""
+    """Describe frequencies in which different pairs are slowed by different factors."""
     last = ratio[-1].item()
     fast = int(((ratio - 1).abs() < 10 * tolerance).sum())
     slow = int(((ratio / last - 1).abs() < 10 * tolerance).sum())
@@ -100,7 +100,7 @@ def _scaled(
     # no extension method spaces frequencies evenly
     steps = theta.diff()
     even = bool((steps - steps.mean()).abs().max() < 1e-4 * steps.abs().max())
-    # the nearest rule: one factor for all pairs, the geometric mean of the extremes
+    # the rule that comes nearest: one factor for all pairs, the geometric mean of the smallest and the largest
     factor = math.sqrt(ratio.min().item() * ratio.max().item())
     off = math.sqrt(ratio.max().item() / ratio.min().item()) - 1
     scaled = "" if abs(factor - 1) < 1e-3 else f", all divided by {factor:.3g}"
@@ -120,7 +120,7 @@ def _ramp(ratio: Float[torch.Tensor, " pairs"]) -> bool:
     share = share[between]
     if len(share) < 3:
         return True
-    # if it is linear in the frequency, the kept share falls by nearly the same factor from pair to pair
+    # if the slowed share is linear in the frequency, the kept share falls by nearly the same factor from pair to pair
     line = (share.diff().diff().abs() < 1e-3).all()
     kept = 1 - share
     curved = (kept.diff() < 0).all() and (share.diff().diff() < 1e-3).all()
@@ -130,7 +130,7 @@ def _ramp(ratio: Float[torch.Tensor, " pairs"]) -> bool:
 def _rounded(
     theta: Float[torch.Tensor, " pairs"], dim: int, base: float | None
 ) -> Frequencies | None:
-    """Check whether these are the frequencies of a base, rounded to a half-precision type."""
+    """Check whether these are the frequencies for some base, rounded to a half-precision type."""
     for half, name in ((torch.bfloat16, "bfloat16"), (torch.float16, "float16")):
         # this also finds frequencies that were rounded to float32 on the way
         if not torch.allclose(theta.to(half).double(), theta, rtol=1e-6, atol=0):
@@ -150,7 +150,7 @@ def _near(value: float, other: float, tolerance: float) -> bool:
 
 
 def _round(value: float, tolerance: float) -> float:
-    """Round ``value`` to as few digits as the measurement's tolerance allows."""
+    """Round ``value`` to the smallest number of digits that stays within the measurement's tolerance."""
     for digits in range(1, 7):
         short = float(f"{value:.{digits}g}")
         if abs(short / value - 1) < max(tolerance, 1e-9):

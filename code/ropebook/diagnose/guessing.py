@@ -1,7 +1,8 @@
-"""Pairs that no single mistake explains: try combinations of several mistakes, one after the other.
+"""Pairs that no single mistake explains. Combinations of several mistakes are tried one after another.
 
-A pair's matrix is computed in four stages: frequencies, tables, the mixing of the two entries, and anything done after
-it. Each stage has its known mistakes. Every combination of them is compared with the measurements at a few positions.
+A pair's matrix is computed in four stages: frequencies, tables, the mixing of the two entries, and whatever is done
+afterwards. For each stage, there is a list of known mistakes. Every combination of them is compared with the
+measurements at a few positions.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from torch import Tensor
 
 from ropebook.diagnose.measures import SINGLE, Matrices
 
-# Positions at which combinations are compared: 0, where nothing is rotated, and some with different angles.
+# Positions at which combinations are compared: 0, where nothing is rotated, and several positions with different
+# angles.
 TRIED = (0, 1, 2, 5, 11, 17, 23)
 
 
 class Guess(NamedTuple):
-    """A combination of mistakes that explains the measurements, and the frequencies that it uses."""
+    """A combination of mistakes that explains the measurements, and the corresponding frequencies."""
 
     names: tuple[str, ...]
     theta: Tensor
-    later: int = 0  # by how many positions everything is rotated too far
+    later: int = 0  # the number of positions by which everything is rotated too far
 
 
 def guessed(
@@ -77,9 +79,9 @@ def guessed(
 def _combined(
     angles: Tensor, theta: Tensor, some: Tensor
 ) -> Iterator[tuple[tuple[str, ...], Tensor]]:
-    """Yield every combination of table, mixing and later mistakes.
+    """Yield every combination of mistakes in the tables, in the mixing and in later steps.
 
-    Each has its names, and the entries (4, rules, positions, some pairs) of the matrices that it would lead to.
+    Each item contains the names of the mistakes, and the resulting matrix entries (4, rules, positions, some pairs).
     """
     for (tables, c, s), after in itertools.product(
         _tables(angles, theta), ("", "added", "turned_twice")

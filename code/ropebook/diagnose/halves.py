@@ -1,4 +1,4 @@
-"""Vectors of a half-precision type: are their positions and angles rounded to that type as well?"""
+"""Half-precision vectors: are their positions and angles also rounded to half precision?"""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import HALVES
 from ropebook.diagnose.repeated import asked, vectors
 
-# For entries of 4, rounded tables and products cause smaller errors than this, and rounded angles larger ones.
+# For vectors with entries up to 4, rounded tables and products cause errors below this limit, and rounded angles
+# cause larger ones.
 CLOSE = 0.2
 TOKENS = 6
 
 
 def precise(findings: Findings) -> None:
-    """Check whether vectors of many digits are rounded on their way in or out, which unit vectors don't reveal."""
+    """Check whether vectors with many digits are rounded on input or output. Unit vectors can't reveal this."""
     known = {"not_linear", "moved", "crossed", "other_rows", "other_heads"}
     if not findings.declared.whole or known & set(findings.mistakes):
         return
@@ -66,7 +67,7 @@ def halves(findings: Findings) -> None:
     at = torch.arange(last - TOKENS, last)
     given = vectors(findings, TOKENS)
     for half in HALVES:
-        # both calls get numbers that the half-precision type can represent
+        # both calls receive numbers that the half-precision type represents exactly
         sent = {role: x.to(half).double() for role, x in given.items()}
         right = asked(findings, "a far text", sent, at)
         if right is None:

@@ -1,4 +1,4 @@
-"""The kind of map applied to q, k and v: a rotation, nothing at all, or something written instead of a rotation."""
+"""The kind of map applied to q, k and v: a rotation, no change at all, or something written instead of a rotation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ropebook.rope import split_pairs
 
 
 def kinds(findings: Findings) -> None:
-    """Record what is wrong with the maps of q, k and v: they aren't rotations, or q and k are treated differently."""
+    """Record what is wrong with the maps of q, k and v: a map is not a rotation, or q and k are treated differently."""
     turns, found = findings.turns, findings.mistakes
     of = {role: turn.kind for role, turn in turns.items()}
     flaws = {role: turn.flaws or (turn.kind,) for role, turn in turns.items()}
@@ -60,7 +60,7 @@ def kinds(findings: Findings) -> None:
 
 
 def _not_kept(matrix: Tensor) -> str:
-    """Return a sentence saying that a map is not a rotation, if it changes lengths; otherwise return ""."""
+    """If a map changes lengths, return a sentence saying that it is not a rotation. Otherwise return ""."""
     gram = matrix.mT @ matrix
     size = gram.diagonal(dim1=-2, dim2=-1).mean()
     off = (gram - size * torch.eye(gram.shape[-1])).abs().max() / size.clamp(
@@ -72,11 +72,11 @@ def _not_kept(matrix: Tensor) -> str:
 
 
 def guess(findings: Findings) -> None:
-    """Explain pairs that are mixed in an unknown way by a combination of known mistakes."""
+    """Find a combination of known mistakes that explains pairs mixed in an unknown way."""
     declared, found = findings.declared, findings.mistakes
     later, guesses = {}, []
     for role, turn in findings.turns.items():
-        # if no two entries mix, use the pairs that the declared layout would form
+        # if no entry is mixed with another, use the pairs of the declared layout
         bare = turn.kind == "missing_sin" and not turn.first
         if role == "v" or not (bare or turn.kind in ("unknown", "mixed_tables")):
             continue
@@ -111,7 +111,7 @@ def guess(findings: Findings) -> None:
 
 
 def _formula(findings: Findings, role: str) -> str | None:
-    """Find the formula written instead of a rotation, assuming the frequencies that the weights need."""
+    """Find the formula that was written instead of a rotation, assuming the frequencies that the weights need."""
     turn = findings.turns[role]
     width = findings.declared.rotary_dim or turn.rotary_dim
     theta = findings.declared.frequencies(width)
@@ -200,7 +200,7 @@ def _backward(q: Turn) -> str:
 
 
 def _two_bases(findings: Findings, q: Turn, k: Turn) -> str:
-    """Say which of q and k has the right frequencies, and how the other's differ."""
+    """Describe which of q and k has the right frequencies, and how those of the other differ."""
     off = (q.theta - k.theta).abs().max()
     said = f"the frequencies of q and k differ by up to {off:.2g}"
     declared = findings.declared
@@ -237,7 +237,7 @@ _KINDS = {
 
 
 def apart(matrix: Tensor, places: tuple[int, ...]) -> Tensor:
-    """Return one matrix for each distinct position, if several are rotated as if they were the same one."""
+    """Return one matrix per distinct position if several tokens are rotated as if they were at the same position."""
     if not places or set(places) != set(range(max(places) + 1)):
         return matrix
     return matrix[[places.index(place) for place in range(max(places) + 1)]]

@@ -1,4 +1,4 @@
-"""Read a rotation off its matrices: which entries it pairs, by which angles it rotates them, and where it starts."""
+"""Read a rotation off its matrices: the entries it pairs, the angles of rotation, and the angle at which it starts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch import Tensor
 from ropebook.diagnose.calling import Call
 from ropebook.shapes import Float, Int
 
-# Matrix entries below this count as zero. It is far below rounding errors, because with a large base the slowest pair
-# hardly moves.
+# Matrix entries below this count as zero. The threshold is far below rounding errors, because with a large base the
+# slowest pair hardly moves.
 NOTHING = 1e-14
 # The error allowed in float32, and the larger one allowed in a half-precision type.
 SINGLE = 1e-4
@@ -26,11 +26,7 @@ class NotFinite(ValueError):
 
 
 def within_half(angles: Tensor) -> Tensor:
-    """Reduce angles by whole turns, to the range −π to π.
-
-    >>> within_half(torch.tensor([3.5])).item() < 0
-    True
-    """
+    """Reduce angles by whole turns to the range −π to π."""
     turn = 2 * torch.pi
     return angles - turn * (angles / turn).round()
 
@@ -53,12 +49,13 @@ class Turn:
     uneven: float = 0.0  # the largest deviation of an angle from phase + mθ
     factor: float = 1.0  # the factor by which lengths change
     table: torch.dtype | None = None  # half-precision type of its tables
-    off: float = 0.0  # the largest deviation of its matrices from a rotation's
+    off: float = 0.0  # the largest deviation of its matrices from rotation matrices
     order: tuple[int, ...] = ()  # rows that undo a permutation of entries
-    flaws: tuple[str, ...] = ()  # flaws undone before it was read
+    flaws: tuple[str, ...] = ()  # flaws undone before reading it
     trembles: bool = False  # whether lengths vary slightly
     note: str = ""  # a remark on its flaws
-    # the positions by which tokens at 0, 1, 2, … are really rotated, relative to the first one; empty if they are right
+    # the positions by which tokens at 0, 1, 2, … are really rotated, relative to the first one; empty if positions
+    # are right
     places: tuple[int, ...] = ()
     # reads cosines and sines off the matrices of a map with flaws
     reader: Callable[[Matrices], tuple[Angles, Angles]] | None = None
@@ -76,7 +73,7 @@ class Turn:
 
     @property
     def rotary_dim(self) -> int:
-        """The width of the rotated part, including pairs inside it that stand still."""
+        """The width of the rotated part, including pairs within it that don't rotate."""
         if self.layout == "half":
             return 2 * (self.second[0] - self.first[0])
         return 2 * len(self.first)
@@ -84,7 +81,7 @@ class Turn:
     def begins(self, width: int | None) -> int:
         """Return the first entry of the rotated part.
 
-        ``width`` is the width of that part, if known. It is needed because pairs at the edge may stand still.
+        ``width`` is the width of that part, if known. It helps because pairs at the edge may not rotate.
         """
         if width and max(self.second) < width:
             return 0
@@ -104,7 +101,7 @@ def matrices(
 ) -> dict[str, Matrices]:
     """Measure the matrices of q, k and v at each position, by passing the unit vectors through the function.
 
-    Raises `NotFinite` if a number is NaN or infinite, unless ``finite`` is false.
+    Raises `NotFinite` if an entry is NaN or infinite, unless ``finite`` is false.
     """
     dim = call.dim
     unit = torch.eye(dim, dtype=torch.float64)[:, None].expand(
@@ -124,7 +121,7 @@ def matrices(
 
 
 def measured(matrix: Matrices) -> Turn:
-    """Describe the map of one tensor by its matrices at positions 0, 1, 2, …, even if it permutes the entries."""
+    """Describe the map of one tensor, given its matrices at positions 0, 1, 2, …. The map may permute the entries."""
     turn = _in_place(matrix)
     if turn.kind not in ("no_pairs", "unknown"):
         return turn
@@ -134,7 +131,7 @@ def measured(matrix: Matrices) -> Turn:
     unit = torch.eye(turn.dim, dtype=torch.float64)
     changed = ((matrix - unit).abs().amax(0) > NOTHING).any(-1).nonzero().flatten()
     start, stop = changed[0].item(), changed[-1].item() + 1
-    # a last pair that stands still goes unnoticed
+    # if the last pair doesn't rotate, it isn't noticed
     stop += (stop - start) % 2
     order = torch.arange(start, stop)
     if stop <= turn.dim:
@@ -151,7 +148,7 @@ def measured(matrix: Matrices) -> Turn:
 
 
 def _permuted(matrix: Matrices) -> Turn | None:
-    """Find the rotation behind permuted entries. Returns None if position 0 shows anything other than a permutation."""
+    """Find the rotation behind permuted entries. Returns None if the matrix at position 0 is not a permutation."""
     start = matrix[0]
     places = start.abs().argmax(0)
     size = start.abs().amax(0)
@@ -176,7 +173,7 @@ def turned(
     cos: Angles,
     sin: Angles,
 ) -> Turn | None:
-    """Build the rotation with these tables. Returns None if they don't make one."""
+    """Build the rotation that uses these cosines and sines. Returns None if they don't form a rotation."""
     matrix = torch.eye(dim, dtype=torch.float64).repeat(len(cos), 1, 1)
     first, second = list(first), list(second)
     matrix[:, first, first] = matrix[:, second, second] = cos
@@ -186,7 +183,7 @@ def turned(
 
 
 def _in_place(matrix: Matrices) -> Turn:
-    """Describe the map, given that every entry comes back in its own place."""
+    """Describe the map, given that every entry is returned in its own place."""
     dim = matrix.shape[-1]
     largest = matrix.abs().amax(0)
     coupled = (largest > NOTHING) & ~torch.eye(dim, dtype=torch.bool)
@@ -215,7 +212,7 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
     c, e = matrix[:, second, first], matrix[:, second, second]
     table = _table(matrix)
     if table is None and not (a[0] - a[0, 0]).any() and a[0, 0]:
-        # cosines are 1 at position 0, so any other number there is a factor applied after the tables
+        # cosines are 1 at position 0, so any other number there is a factor applied after the tables are used
         table = _table(torch.stack((a, c)) / a[0, 0], 1e-7)
     at = {
         "dim": dim,
@@ -239,7 +236,7 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
         factor = lengths.mean().item()
         spread = _off(lengths - factor)
         if spread > close and _off(lengths - lengths[:1]) < SINGLE:
-            # each pair is scaled by its own factor, the same at all positions
+            # each pair is scaled by its own factor, which is the same at all positions
             at["flaws"] = ("uneven_lengths",)
             a, c = a / lengths[:1] * factor, c / lengths[:1] * factor
             lengths, spread = torch.hypot(a, c), 0.0
@@ -256,7 +253,7 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
             elif spread > 0.05:
                 return Turn("mixed_tables", **at, off=spread)
             else:
-                # lengths vary slightly: half-precision tables, followed by a factor or a second rotation
+                # lengths vary slightly: half-precision tables followed by a factor or a second rotation
                 at |= {"table": torch.bfloat16, "trembles": True}
         if uneven > max(10 * close, 1e-2):
             angles = torch.atan2(c, a)
@@ -290,7 +287,7 @@ def _table(numbers: Tensor, close: float = 0.0) -> torch.dtype | None:
 def _of_length(
     factor: float, first: list[int], second: list[int]
 ) -> Callable[[Matrices], tuple[Angles, Angles]]:
-    """Return a function that reads off cosines and sines if lengths change with the position."""
+    """Return a function that reads off cosines and sines when lengths change with the position."""
 
     def read(matrix: Matrices) -> tuple[Angles, Angles]:
         cos, sin = matrix[:, first, first], matrix[:, second, first]
@@ -301,12 +298,12 @@ def _of_length(
 
 
 def _rates(angles: Angles) -> tuple[Tensor, Tensor, float]:
-    """Fit lines to angles at positions 0, 1, 2, …, which are known up to whole turns.
+    """Fit lines to angles at positions 0, 1, 2, …. The angles are known only up to whole turns.
 
-    Returns their slopes, the angles at position 0 and the largest deviation from a line.
+    Returns the slopes of the lines, the angles at position 0, and the largest deviation from a line.
     """
     steps = angles.diff(dim=0)
-    # reduce to half a turn at most; adding and subtracting a whole turn would cost slow pairs their digits
+    # reduce to at most half a turn; adding and subtracting a whole turn would cost slow pairs digits
     steps = steps - 2 * math.pi * (steps / (2 * math.pi)).round()
     wound = torch.cat((angles[:1], angles[:1] + steps.cumsum(0)))
     m = torch.arange(len(angles), dtype=torch.float64)
@@ -346,7 +343,7 @@ def _places(angles: Angles, close: float) -> Tensor | None:
 
 
 def _by_places(angles: Angles, places: Tensor) -> tuple[Tensor, float]:
-    """Fit lines to angles at these positions. Returns their slopes and the largest deviation."""
+    """Fit lines to angles at these positions. Returns the slopes and the largest deviation."""
     steps, far = within_half(angles.diff(dim=0)), places.diff()
     theta = steps[far.abs() == 1] * far[far.abs() == 1][:, None]
     theta = torch.atan2(theta.sin().mean(0), theta.cos().mean(0))

@@ -1,4 +1,4 @@
-"""From measurements to names: each mistake under its name in the gallery (`ropebook.mistakes`), with the evidence."""
+"""From measurements to names: report each mistake by its name in the gallery (`ropebook.mistakes`), with evidence."""
 
 from __future__ import annotations
 
@@ -50,17 +50,18 @@ def diagnose(
 ) -> Report:
     """Find out what a function that rotates q and k does, and which mistakes it makes.
 
-    Declare what you know about how the weights were trained: their ``layout`` and ``base``, the longest sequence's
-    ``length``, and ``rotary_dim``, the number of entries at the start of each head that are rotated. If the context was
-    extended, also declare ``inv_freq`` and ``attention_factor``, the factor by which q and k are each lengthened. A
-    function is wrong if it differs from every rotation that fits these declarations. Once layout, base and length are
-    declared, scaled frequencies are accepted only if they are declared as ``inv_freq``, and positions must be accepted
-    that go back within a call, as packed texts have them, or differ from row to row.
+    Declare what you know about how the weights were trained: their ``layout`` and ``base``, the ``length`` of the
+    longest sequence, and ``rotary_dim``, the number of entries at the start of each head that are rotated. If the
+    context was extended, also declare ``inv_freq``, and ``attention_factor``, the factor by which q and k are each
+    multiplied. A function is wrong if it differs from every rotation that fits these declarations. Declaring layout,
+    base and length makes the diagnosis stricter. Scaled frequencies are then accepted only if they are declared as
+    ``inv_freq``. The function must also accept positions that decrease within a call, as in packed sequences, and
+    positions that differ from row to row.
 
-    ``dim`` is the head width, by default the first of 64, 128, 32, … that the function accepts. How to call the
-    function is found out by trying, unless you specify it. ``call`` lists the roles of its arguments, as in
-    "q, k, positions" or "x, cos, sin" (`ropebook.diagnose.calling.ROLES`). ``order`` names the axes of its tensors, as
-    in "batch seq heads dim" (`ropebook.diagnose.calling.ORDERS`).
+    ``dim`` is the head width, by default the first of 64, 128, 32, … that the function accepts. Unless you specify how
+    to call the function, different ways are tried. ``call`` lists the roles of its arguments, as in "q, k, positions"
+    or "x, cos, sin" (`ropebook.diagnose.calling.ROLES`). ``order`` names the axes of its tensors, as in "batch seq
+    heads dim" (`ropebook.diagnose.calling.ORDERS`).
 
     Raises ``TypeError`` if ``function`` is a class or not callable, and ``ValueError`` if no way of calling it works,
     unless both ``call`` and ``order`` are given. Failures of the function itself don't raise: if it raises an error, or
@@ -105,7 +106,7 @@ def diagnose(
 
 
 def _refused(name: str, error: Exception) -> Report:
-    """Report on a function that raises, or returns no vectors, however it is called."""
+    """Report on a function that raises an error or returns no vectors in every way of calling it."""
     if isinstance(error, Returned):
         return Report(name, {error.named: f"in every call that was tried, {error}"})
     said = f"every call that was tried, of {SIZES['seq']} tokens each, raises {error_of(error)}"
@@ -151,7 +152,7 @@ def _report(findings: Findings) -> Report:
             "were transposed): one vector in every place comes back alike along the sequence"
         )
         findings.mistakes["wrong_axis"] = said
-        # everything else is measured with the two axes exchanged
+        # everything else is measured with the two axes swapped
         names = {"heads": "seq", "seq": "heads"}
         order = " ".join(names.get(name, name) for name in call.order.split())
         findings.call = replace(call, order=order, along="seq")
@@ -172,13 +173,13 @@ def _report(findings: Findings) -> Report:
     trials.steady(findings)
     trials.first_call(findings)
     if "random" in findings.mistakes:
-        # no measurement would mean anything
+        # no measurement would be meaningful
         return _reported(findings)
     if trials.overwritten(findings):
-        # measurements are kept as they come back
+        # measurements are kept exactly as they are returned
         return _reported(findings)
     if added(findings):
-        # every other measurement would be off by what is added
+        # every other measurement would be off by whatever is added
         return _reported(findings)
     trials.crossed(findings)
     trials.moved(findings)
@@ -208,7 +209,7 @@ def _report(findings: Findings) -> Report:
             found = warp(turn.places)
             findings.mistakes[found.name] = found.said
     if "each time" in findings.mistakes.get("stale", ""):
-        # no comparison between calls would mean anything
+        # comparing calls would be meaningless
         return _reported(findings)
     for trial in (
         trials.linear,
@@ -277,7 +278,7 @@ def _reported(findings: Findings) -> Report:
 
 
 def _unless_still(findings: Findings, near: int) -> None:
-    """If all tokens of a sequence are rotated alike, measure each one in a separate call, should that be different."""
+    """If all tokens of a sequence are rotated identically, measure each in a separate call, in case that differs."""
     if not findings.call.places:
         return
 
@@ -301,7 +302,7 @@ def _unless_still(findings: Findings, near: int) -> None:
 
 
 def _turn(findings: Findings, matrix: Tensor) -> Turn:
-    """Describe the map of one tensor. If several positions are rotated alike, only distinct matrices are used."""
+    """Describe the map of one tensor. If several positions are rotated identically, only distinct matrices are used."""
     declared = findings.declared
 
     def read(some: Tensor) -> Turn:

@@ -1,4 +1,4 @@
-"""Which entries form pairs, which part of a head they fill, and what happens to entries without a partner."""
+"""Which entries form pairs, which part of a head the pairs fill, and what happens to entries without a partner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rest(findings: Findings, role: str, turn: Turn) -> None:
     alone[[*turn.first, *turn.second]] = False
     own = findings.near[role].diagonal(dim1=-2, dim2=-1)
     changed = (own - 1).abs().amax(0) > 1e-3
-    # pairs that stand still may be lengthened like the others
+    # pairs that don't rotate may be lengthened like the others
     pair = torch.arange(turn.dim)
     inside = (pair >= start) & (pair < start + width)
     changed &= ~(inside & ((own - turn.factor).abs().amax(0) < 1e-3))
@@ -84,9 +84,9 @@ def pairs(findings: Findings, turn: Turn) -> None:
 
 
 def _other_width(findings: Findings, turn: Turn) -> bool:
-    """Check whether the rotated part has another width than declared.
+    """Check whether the width of the rotated part differs from the declared one.
 
-    A narrower part is accepted in the interleaved layout, where the missing pairs may simply stand still.
+    In the interleaved layout a narrower part is accepted, because the missing pairs may simply not rotate.
     """
     width = findings.declared.rotary_dim
     return turn.rotary_dim > width or (
@@ -95,7 +95,7 @@ def _other_width(findings: Findings, turn: Turn) -> bool:
 
 
 def _partners(findings: Findings, turn: Turn) -> str:
-    """If the wrong number of entries rotates, say which entry is paired with the first one, and which one should be."""
+    """If the wrong number of entries is rotated, describe the first entry's partner, and which one it should be."""
     first, second, width = turn.first[0], turn.second[0], turn.rotary_dim
     share = "the whole head" if width == turn.dim else f"a part of {width}"
     if turn.layout != "half":

@@ -1,4 +1,4 @@
-"""Which positions q and k are rotated by: in each row, one token at a time, and in longer sequences."""
+"""Which positions q and k are rotated by: in different rows, one token at a time, and in longer sequences."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ropebook.diagnose.repeated import (
 )
 from ropebook.diagnose.whereabouts import by_head, by_row, together
 
-# Numbers that differ by less count as equal.
+# Numbers count as equal if they differ by less than this.
 _NEAR = 1e-3
 
 
 def positions(findings: Findings) -> None:
-    """Check that positions are honoured: with gaps, from a later start, in every row, one at a time, and far away."""
+    """Check that positions are honoured: with gaps, from a later start, in every row, one token at a time, far away."""
     call, evidence = findings.call, findings.evidence
     near = len(next(iter(findings.near.values())))
     shift = near // 3
@@ -74,7 +74,7 @@ def positions(findings: Findings) -> None:
 
 
 def _listed(findings: Findings) -> None:
-    """If positions are misread by no known rule, add to the report how the first few are rotated."""
+    """If positions are misread by no known rule, add to the report how the first few tokens are rotated."""
     if "other_positions" not in findings.mistakes or not any(
         turn.places for turn in findings.rotating.values()
     ):
@@ -106,7 +106,7 @@ def _row_by_row(findings: Findings) -> None:
 
 
 def _head_by_head(findings: Findings) -> None:
-    """If heads are rotated differently, add to the report how each of the others is."""
+    """If heads are rotated differently, add to the report how each of the other heads is rotated."""
     call, mistakes = findings.call, findings.mistakes
     if "other_heads" not in mistakes or ";" in mistakes["other_heads"]:
         return
@@ -134,7 +134,7 @@ def _head_by_head(findings: Findings) -> None:
 
 
 def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
-    """Check that gaps and a later start are honoured. If not, record which positions are used instead."""
+    """Check that gaps and a later start are honoured. If they are not, record which positions are used instead."""
     mistakes = findings.mistakes
     apart, moved = findings.at(gaps), findings.at(late)
     shift = len(gaps)
@@ -205,7 +205,7 @@ def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
 def _from_the_end(
     findings: Findings, apart: dict[str, Tensor], moved: dict[str, Tensor]
 ) -> bool:
-    """Check whether positions are counted backwards, from the last token of a sequence."""
+    """Check whether positions are counted backwards from the last token of a sequence."""
     shift = len(next(iter(moved.values())))
     if _backwards(findings, apart, moved):
         return True
@@ -246,7 +246,7 @@ def _backwards(
 
 
 def _agree(findings: Findings, found: dict[str, Tensor], places: Tensor) -> bool:
-    """Check that matrices equal those measured earlier at ``places``."""
+    """Check that these matrices equal the ones measured earlier at ``places``."""
     return all(
         (matrix - findings.near[role][places]).abs().max() < _NEAR
         for role, matrix in found.items()
@@ -254,9 +254,9 @@ def _agree(findings: Findings, found: dict[str, Tensor], places: Tensor) -> bool
 
 
 def _rows(findings: Findings) -> None:
-    """Check rows with different positions, which left padding produces.
+    """Check rows with different positions, as left padding produces them.
 
-    Each row must be rotated as if all rows had its positions.
+    Each row must be rotated just as it is when all rows have that row's positions.
     """
     call = findings.call
     rows = call.rows_and_heads[0]
@@ -315,13 +315,13 @@ def _rows(findings: Findings) -> None:
 
 
 def _depends(findings: Findings, near: int) -> bool:
-    """Check whether a token is rotated differently in a longer sequence, or next to a token at a far position."""
+    """Check whether a token is rotated differently in a longer sequence, or in a call that contains a far position."""
     call = findings.call
     last = (findings.declared.length or FAR[-1]) - 1
     seen = torch.tensor([1, 3, near - 2, near - 1])
-    # if gaps are not honoured, only a sequence without gaps can be checked
+    # if gaps are not honoured, only sequences without gaps can be checked
     gaps = findings.honoured and call.places
-    # ascending, because a function may remember the first call that goes far enough
+    # ascending, because a function may remember the first call that reaches far enough
     steps = (128, 256, 512, 1024, 2048, 4096, 8192)
     edges = [edge for step in (64, *steps) for edge in (step - 1, step)]
     far = [edge for edge in edges if near <= edge < last] if gaps else []
@@ -357,7 +357,10 @@ def _depends(findings: Findings, near: int) -> bool:
 def _off_beside(
     findings: Findings, places: Tensor, near: int
 ) -> tuple[str, float] | None:
-    """Find a role whose tokens at positions near the start are rotated differently in this call, and by how much."""
+    """Find a role whose tokens near the start are rotated differently in this call.
+
+    Returns the role and the size of the difference.
+    """
     call = findings.call
     generator = torch.Generator().manual_seed(4)
     rows, heads = call.rows_and_heads
@@ -383,7 +386,10 @@ def _off_beside(
 def _from_where(
     findings: Findings, before: int, place: int, near: int, bisected: bool
 ) -> str:
-    """Say from which largest position of a call on its other tokens are rotated differently, as a sentence."""
+    """Describe how large the largest position in a call must be before the other tokens are rotated differently.
+
+    Returns a sentence.
+    """
 
     def good(last: int) -> bool:
         at = torch.tensor([1, 3, near - 2, near - 1, last])
@@ -404,7 +410,7 @@ def _from_where(
 
 
 def _in_such(findings: Findings, role: str, places: Tensor) -> str:
-    """Describe how tokens near the start are rotated in a call that goes on further, as a sentence."""
+    """Describe how tokens near the start are rotated in a call that reaches further. Returns a sentence."""
     turn = findings.turns[role]
     if turn.kind != "rotation" or turn.flaws:
         return ""

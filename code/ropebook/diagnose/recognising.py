@@ -1,7 +1,7 @@
-"""Find out how to call a rotation, from the names of its arguments and by trying.
+"""Find out how to call a rotation, from the names of its arguments and by trial.
 
-The axes of the trial tensors all have different sizes, so a wrong order rarely fits. And if the input contains the same
-vector everywhere, the output of a rotation varies only along the sequence axis.
+The axes of the trial tensors all have different sizes, so a wrong order rarely works. In addition, if every vector in
+the input is the same, the output of a rotation varies only along the sequence axis.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.diagnose.calling import NAMES, ORDERS, ROLES, SIZES, VECTORS, Call
 
-# Roles to try if the argument names don't help, by the number of arguments.
+# The roles to try if the argument names don't help, for each number of arguments.
 _GUESSES = {
     1: ("x",),
     2: ("x positions", "q k", "x freqs"),
@@ -27,7 +27,8 @@ _GUESSES = {
 
 _DIMS = (64, 128, 32, 16, 8, 4, 256, 80, 96)
 
-# The axes of positions, the leading axes of tables, and the ways to spread a table of d/2 angles over d entries.
+# The axes that positions may have, the leading axes that tables may have, and the ways to spread a table of d/2
+# angles over d entries.
 _POSITIONS = ("seq", "1 seq", "batch seq")
 _TABLES = ("seq", "1 seq", "1 1 seq", "1 seq 1", "seq 1", "batch seq")
 _SPREADS = ("pairs", "half", "interleaved")
@@ -43,7 +44,7 @@ def recognised(
 ) -> Call:
     """Return the first way of calling ``function`` that works.
 
-    If ``call``, ``order`` or ``dim`` is given, no alternatives to it are tried.
+    ``call``, ``order`` and ``dim`` fix that part of the call, so that no alternatives are tried.
     """
     called = getattr(function, "__qualname__", type(function).__name__)
     if not callable(function) or isinstance(function, type):
@@ -73,7 +74,7 @@ def recognised(
 
 
 class NotCalled(ValueError):
-    """Raised if no way of calling a function works. ``first`` is the error of the first attempt."""
+    """Raised if no way of calling a function works. ``first`` is the error raised by the first attempt."""
 
     def __init__(self, message: str, first: Exception):
         super().__init__(message)
@@ -81,7 +82,7 @@ class NotCalled(ValueError):
 
 
 def _refused(called: str, failed: dict[str, Exception]) -> NotCalled:
-    """Build the error to raise if no call works. It quotes up to three attempts whose errors differ."""
+    """Build the error to raise if no call works. It quotes up to three attempts with different errors."""
     said, seen = [], set()
     for words, error in failed.items():
         message = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
@@ -97,7 +98,7 @@ def _refused(called: str, failed: dict[str, Exception]) -> NotCalled:
 
 
 def _told(call: str) -> tuple[str, ...]:
-    """Parse the roles that the reader specifies, such as "q, k, positions"."""
+    """Parse the roles given by the reader, such as "q, k, positions"."""
     if not isinstance(call, str):
         raise TypeError(f"call must be a string of roles, got {call!r}")
     roles = tuple(call.replace(",", " ").split())
@@ -116,7 +117,7 @@ def _role(name: str) -> str | None:
 
 
 def _ways(function: Callable, called: str) -> Iterator[tuple[tuple, tuple]]:
-    """Yield possible roles of the arguments: roles of positional arguments, (name, role) pairs of keyword arguments."""
+    """Yield possible argument roles: those of positional arguments, and (name, role) pairs of keyword arguments."""
     of = function.forward if isinstance(function, torch.nn.Module) else function
     try:
         parameters = inspect.signature(of).parameters.values()
@@ -177,7 +178,7 @@ def _ways(function: Callable, called: str) -> Iterator[tuple[tuple, tuple]]:
 
 
 def _alone(named: tuple) -> tuple:
-    """Return the keyword arguments. If only one of them is a vector, it gets the role x of a single tensor."""
+    """Return the keyword arguments. If only one of them is a vector, its role becomes x, a single tensor."""
     vectors = [role for _, role in named if role in ("q", "k", "v", "x")]
     if len(vectors) > 1:
         return named
@@ -187,7 +188,7 @@ def _alone(named: tuple) -> tuple:
 def _fitting(
     one: Call, orders: tuple[str, ...], failed: dict[str, Exception]
 ) -> Call | None:
-    """Find the first axis order and table shape that work. Those that preserve lengths are preferred."""
+    """Find the first axis order and table shape that work, preferring those with which lengths are preserved."""
     fallback = None
     for order, (axes, spread) in itertools.product(orders, _beside(one)):
         tried = replace(one, order=order, axes=axes, spread=spread)
@@ -209,7 +210,7 @@ def _fitting(
 
 
 def _beside(one: Call) -> list[tuple[str, str]]:
-    """List the shapes to try for the arguments other than vectors, as (axes, spread)."""
+    """List the shapes to try for arguments that aren't vectors, as (axes, spread)."""
     if "cos" in one.given or "freqs" in one.given:
         spreads = _SPREADS if "cos" in one.given else ("complex", *_SPREADS)
         places = _POSITIONS if "positions" in one.given else _TABLES
@@ -224,7 +225,10 @@ def _shapes(tried: Call) -> str:
 
 
 def _seen(tried: Call, found: tuple[Tensor, ...]) -> tuple[str | None, bool]:
-    """With one vector everywhere: along which axis does the output vary, and are lengths preserved (up to a factor)?"""
+    """Find the axis along which the output varies if all input vectors are equal.
+
+    Also returns whether lengths are preserved, up to a factor.
+    """
     names = tried.order.split()
     turned = torch.stack(found)
     changes = {

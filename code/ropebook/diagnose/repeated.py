@@ -1,4 +1,4 @@
-"""The same tokens in other calls: alone, in short and long sequences, reordered, in other batches, with other heads."""
+"""The same tokens in other calls: alone, in shorter or longer sequences, reordered, with other batches and heads."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ LONG = 2048
 
 
 class Other(NamedTuple):
-    """Another call: the mistake to record if its result differs, a description, and the tokens that it passes."""
+    """Another call: the mistake to record if its result differs, a description, and the tokens that the call passes."""
 
     name: str
     said: str
     places: Tensor  # (seq,), or (rows, seq)
-    rows: int | None = None  # how many rows, if not all
-    heads: int | None = None  # how many heads k has, if not all
+    rows: int | None = None  # the number of rows, if not all
+    heads: int | None = None  # the number of heads of k, if not all
 
 
 def repeated(findings: Findings, honoured: bool) -> None:
-    """Check that other calls rotate the tokens of a sequence just as a call with the whole sequence does.
+    """Check that other calls rotate the tokens of a sequence exactly as a call with the whole sequence does.
 
-    The rotation is compared only with itself, so nothing needs to be known about it. ``honoured`` says whether it
-    honours positions, so that other calls may ask for any of them.
+    The function is compared only with itself, so nothing needs to be known about its rotation. ``honoured`` says
+    whether the function honours positions. If it does, other calls may pass arbitrary positions.
     """
     call = findings.call
     near = len(next(iter(findings.near.values())))
@@ -51,7 +51,8 @@ def repeated(findings: Findings, honoured: bool) -> None:
             return
         given, whole = known[seq]
         sent = {role: _chosen(x, other, role) for role, x in given.items()}
-        # a function may refuse other numbers of heads and, unless all is declared, positions that decrease
+        # a function may refuse other numbers of heads. Unless everything is declared, it may also refuse positions
+        # that decrease
         must = not other.heads and (
             findings.declared.whole or other.name != "other_positions"
         )
@@ -77,7 +78,10 @@ def where(
     sent: dict[str, Tensor],
     came: Tensor,
 ) -> str:
-    """Say by which positions the tokens of a call are really rotated, as a sentence to append, or "" if unknown."""
+    """Describe by which positions the tokens of a call are really rotated.
+
+    Returns a sentence to append, or "" if they are unknown.
+    """
     said = None
     if places.shape == (1,):
         place = int(places)
@@ -92,7 +96,10 @@ def where(
 
 
 def vectors(findings: Findings, seq: int, apart: bool = True) -> dict[str, Tensor]:
-    """Draw random q, k, v (rows, heads, seq, dim), different in each row and head unless ``apart`` is false."""
+    """Draw random q, k, v (rows, heads, seq, dim).
+
+    They differ from row to row and from head to head unless ``apart`` is false.
+    """
     rows, heads = findings.call.rows_and_heads
     generator = torch.Generator().manual_seed(6)
     shape = (rows, heads) if apart else (1, 1)
@@ -116,10 +123,10 @@ def asked(
     why: bool = False,
     must: bool = False,
 ) -> dict[str, Tensor] | None:
-    """Call the function and return its results, or None if it raises.
+    """Call the function and return its results, or None if it raises an error.
 
-    An error is a mistake if the call ``must`` work. Otherwise the evidence notes that ``what`` could not be tested,
-    with the error's message if ``why`` is true.
+    If ``must`` is true, an error is recorded as a mistake. Otherwise the evidence notes that ``what`` could not be
+    tested. It includes the error message if ``why`` is true.
     """
     try:
         return findings.call.apart(given, positions)
@@ -146,13 +153,16 @@ def _call_of(positions: Tensor) -> str:
 
 
 def near_enough(findings: Findings, role: str) -> float:
-    """Return the allowed error of random vectors. In a half-precision type, entries of 4 are already off by 0.02."""
+    """Return the allowed error for random vectors.
+
+    In a half-precision type, entries around 4 are already off by 0.02.
+    """
     turn = findings.turns.get(role)
     return 0.1 if turn is None or turn.table is not None else 5 * SAME
 
 
 def _chosen(x: Tensor, other: Other, role: str) -> Tensor:
-    """Select the tokens of x (rows, heads, seq, dim) that the other call passes."""
+    """Select those tokens of x (rows, heads, seq, dim) that the other call passes."""
     x = x[: other.rows] if other.rows else x
     x = x[:, : other.heads] if other.heads and role != "q" else x
     if other.places.ndim == 1:
@@ -196,7 +206,7 @@ def _others(findings: Findings, near: int, honoured: bool) -> Iterator[Other]:
 
 
 def far_calls(findings: Findings) -> None:
-    """Check a long sequence, a far token alone, and rows at distant positions against the angles near the start."""
+    """Check a long sequence, a far token on its own, and distant rows, using the angles measured near the start."""
     call, length = findings.call, findings.declared.length or LONG
     last = min(length, LONG) - 1
     near = len(next(iter(findings.near.values())))

@@ -1,4 +1,4 @@
-"""The report: the verdict, the mistakes by name, and the measurements, each in a sentence."""
+"""The report: the verdict, the named mistakes, and the measurements, each described in a sentence."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Report:
-    """The diagnosis of one rotation, which prints as a page of plain text.
+    """The diagnosis of one rotation. It prints as a page of plain text.
 
-    Three mappings contain sentences by name: ``mistakes`` says what is wrong, ``undetermined`` what can be judged only
-    once more is declared, and ``evidence`` what was measured.
+    Three mappings go from names to sentences: ``mistakes`` says what is wrong, ``undetermined`` what can't be judged
+    until more is declared, and ``evidence`` what was measured.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Which of positions, frequencies and angles are rounded to a half-precision type before cosines are taken."""
+"""Which of the positions, frequencies and angles are rounded to a half-precision type before cosines are taken."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ropebook.diagnose.measures import HALVES
 def rounded(
     found: Tensor, at: Tensor, theta: Tensor, phase: Tensor, close: float
 ) -> tuple[str, str] | None:
-    """Explain the cosines and sines ``found`` (2, tokens, pairs) at positions ``at`` by rounding.
+    """Find the rounding that explains the cosines and sines ``found`` (2, tokens, pairs) at positions ``at``.
 
-    ``theta`` holds the exact frequencies. Returns the name of the mistake and a sentence, or None if nothing is rounded
-    or no rounding fits.
+    ``theta`` contains the exact frequencies. Returns the name of the mistake and a sentence, or None if nothing is
+    rounded or no rounding fits.
 
     >>> at, theta = torch.arange(300.0, 310.0).double(), torch.tensor([1.0, 0.1]).double()
     >>> angles = at.bfloat16().double()[:, None] * theta
@@ -34,7 +34,7 @@ def rounded(
     least = min(off for off, _, _ in tried)
     if least > min(close, exact / 2):
         return None
-    # of the explanations that fit about as well, take the one with the fewest roundings
+    # of the explanations that fit about equally well, take the one with the fewest roundings
     good = [one for one in tried if one[0] <= max(2 * least, close / 20)]
     _, which, kind = min(good, key=lambda one: (len(one[1]), one[0]))
     name = f"half_{which[-1]}"
@@ -44,7 +44,7 @@ def rounded(
 
 
 def coarse(found: Tensor, at: Tensor, theta: Tensor) -> tuple[str, str] | None:
-    """Check whether the cosines and sines ``found`` have small errors, about as large near position 0 as elsewhere.
+    """Check whether the cosines and sines ``found`` have small errors, equally large near position 0 and elsewhere.
 
     Returns the name of the mistake and a sentence, or None.
 
@@ -79,7 +79,10 @@ def _choices() -> list[tuple[str, ...]]:
 def angles(
     at: Tensor, theta: Tensor, kind: torch.dtype, which: tuple[str, ...]
 ) -> Tensor:
-    """Multiply positions by frequencies, rounding whatever ``which`` names to ``kind``: (tokens, pairs), in float64."""
+    """Multiply positions by frequencies, rounding each quantity named in ``which`` to ``kind``.
+
+    Returns (tokens, pairs) in float64.
+    """
     if "positions" in which:
         at = at.to(kind).double()
     if "frequencies" in which:

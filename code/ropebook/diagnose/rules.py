@@ -1,4 +1,4 @@
-"""Right and wrong rules for computing frequencies, and which of them explains the measured ones."""
+"""Right and wrong rules for computing frequencies, and a search for the rule that explains measured frequencies."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from ropebook.shapes import Float
 Theta = Float[torch.Tensor, " pairs"]
 
 
-# Bases of real models, and bases that a slip produces: 1 if the power is forgotten, e if exp is used without log(base).
+# Bases used by real models, and bases that result from slips: 1 if the power is forgotten, e if exp is used without
+# log(base).
 _BASES = (10_000.0, 500_000.0, 1_000_000.0, 20_000.0, 100.0, math.e, 1.0)
 
 
 class Rule(NamedTuple):
-    """A rule that explains measured frequencies: the names of its mistakes (none if it is right), and exact values."""
+    """A rule that explains measured frequencies: the names of its mistakes (none if it is right) and exact values."""
 
     names: tuple[str, ...]
     theta: torch.Tensor
@@ -40,10 +41,10 @@ def explained(
     base: float | None,
     coarse: bool = False,
 ) -> Rule | None:
-    """Find the rule with the fewest mistakes that explains ``theta``. Returns None if no rule does.
+    """Find the rule with the fewest mistakes that explains ``theta``. Returns None if no rule explains it.
 
-    ``theta`` holds the measured frequencies, known up to whole turns, and ``expected`` those that the weights need.
-    ``dim`` is the head width, ``base`` the base of the weights.
+    ``theta`` contains the measured frequencies, known up to whole turns, and ``expected`` those that the weights need.
+    ``dim`` is the head width, and ``base`` the base of the weights.
 
     >>> right = rope.inv_freq(16)
     >>> explained(right.deg2rad(), right, dim=16, base=None).names
@@ -59,7 +60,7 @@ def explained(
             lost = ("still_pairs",) if expected[~moving].any() else ()
             return Rule((*names, *lost), candidate * moving)
     for names, candidate in tried:
-        # some pairs rotate the other way
+        # some pairs rotate in the opposite direction
         signs = torch.where(
             within_half(theta - candidate).abs()
             <= within_half(theta + candidate).abs(),
@@ -74,7 +75,7 @@ def explained(
 def uniform(
     theta: Theta, expected: Theta, *, dim: int, base: float | None, coarse: bool
 ) -> Rule | None:
-    """Check whether all pairs are too fast by the same factor. (Pairs that are too slow are a kind of scaling.)
+    """Check whether all pairs are too fast by the same factor. (If they are all too slow, that is a kind of scaling.)
 
     >>> right = rope.inv_freq(16)
     >>> uniform(right * 3, right, dim=16, base=None, coarse=False).names
@@ -83,7 +84,7 @@ def uniform(
     slow = len(theta) // 2
     for names, candidate in _exponents(expected, dim, base):
         if "shifted_exponent" in names:
-            # a shifted exponent is itself a factor; with a second one it would explain any scaling
+            # a shifted exponent is itself a factor, and combined with a second factor it would explain any scaling
             continue
         ratio = (theta[slow:] / candidate[slow:]).median().item()
         if not abs(ratio) > 1 + 1e-4 or not math.isfinite(ratio):
@@ -99,7 +100,7 @@ def uniform(
 def known(
     expected: Theta, *, dim: int, base: float | None
 ) -> list[tuple[tuple[str, ...], torch.Tensor]]:
-    """List every rule as names and frequencies, sorted by the number of mistakes."""
+    """List every rule as its mistakes' names and its frequencies. Rules with fewer mistakes come first."""
     found = list(_combined(expected, dim, base))
     width = 2 * len(expected)
     found += [
@@ -113,7 +114,7 @@ def known(
 def _combined(
     expected: Theta, dim: int, base: float | None
 ) -> Iterator[tuple[tuple[str, ...], torch.Tensor]]:
-    """Yield every exponent in every unit, applied once or twice, in both directions."""
+    """Yield every exponent in every unit, with the rotation applied once or twice, in both directions."""
     units = (((), 1.0), (("degrees",), math.pi / 180))
     times = (((), 1.0), (("turned_twice",), 2.0))
     signs = (((), 1.0), (("clockwise",), -1.0))
@@ -161,8 +162,8 @@ def _exponents(
 
 
 def _same(theta: Theta, candidate: Theta, coarse: bool) -> bool:
-    """Check that frequencies agree up to whole turns: to five digits, or to two if tables or angles are rounded."""
-    # a float32 function is off by 1e-6, and base 10,050 instead of 10,000 by 1e-4
+    """Check whether frequencies agree up to whole turns: to five digits, or to two if tables or angles are rounded."""
+    # in float32 a function is off by 1e-6; with base 10,050 instead of 10,000 it is off by 1e-4
     relative, absolute = (1e-2, 2e-6) if coarse else (2e-5, 3e-8)
     allowed = relative * candidate.abs() + absolute
     seen = allowed < 0.1

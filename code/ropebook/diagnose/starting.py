@@ -26,7 +26,7 @@ def start(findings: Findings) -> None:
             findings.mistakes["swapped_cos_sin"] = (
                 "cosine and sine have changed places: at position 0 every pair is turned by a quarter already"
             )
-            # swapping cosine and sine turns an angle φ into π/2 − φ, so this direction is no separate mistake
+            # swapping cosine and sine turns an angle φ into π/2 − φ, so the direction is not a separate mistake
             backwards = findings.mistakes.pop("clockwise", None)
             if backwards is None:
                 findings.mistakes["clockwise"] = (
@@ -68,7 +68,7 @@ def _each(turn: Turn) -> str:
 
 
 def _factor(factors: list[float], right: float) -> str:
-    """Explain what was done with the attention factor. Returns "" if no explanation fits."""
+    """Explain how the attention factor was misused. Returns "" if no explanation fits."""
     for times, said in (
         (0, "the attention factor (mscale) is not applied"),
         (2, "the attention factor (mscale) is applied twice"),
@@ -83,7 +83,10 @@ def _factor(factors: list[float], right: float) -> str:
 
 
 def begin(turn: Turn) -> tuple[float, float] | None:
-    """Explain the angles at position 0 by a quarter turn (or none) plus a position. Returns None if that fails."""
+    """Explain the angles at position 0 as a position, or a quarter turn plus a position.
+
+    Returns None if neither fits.
+    """
     close = 10 * turn.tolerance
     for quarter in (0.0, math.pi / 2, -math.pi / 2):
         phase = within_half(turn.phase - quarter)
@@ -111,7 +114,7 @@ def _first(turn: Turn, phase: Tensor, close: float) -> float | None:
 
 
 def length(findings: Findings) -> None:
-    """Record whether q and k keep their lengths, or are multiplied by the declared attention factor."""
+    """Record whether q and k keep their lengths or are multiplied by the declared attention factor."""
     turns = findings.rotating
     factors = {role: turn.factor for role, turn in turns.items()}
     close = max(turn.tolerance for turn in turns.values())

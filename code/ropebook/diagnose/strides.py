@@ -11,7 +11,7 @@ from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import Turn, within_half
 from ropebook.diagnose.turning import numbers_of
 
-# Mistakes that angles of another token or pair suggest.
+# Mistakes that are suggested when a token uses the angles of another token or pair.
 _APPARENT = (
     "uneven_angles",
     "uneven_frequencies",
@@ -29,7 +29,7 @@ _APPARENT = (
 
 
 def strides(findings: Findings) -> None:
-    """Check whether each token has the angles that lie elsewhere in the table, as a wrong stride would find them."""
+    """Check whether each token uses angles from elsewhere in the table, as with a wrong stride."""
     declared = findings.declared
     for role, turn in findings.rotating.items():
         expected = declared.frequencies(declared.rotary_dim or turn.rotary_dim)
@@ -51,7 +51,10 @@ def strides(findings: Findings) -> None:
 
 
 def _read(angles: Tensor, numbers: Tensor, theta: Tensor, turn: Turn) -> str | None:
-    """Find where in the table the angles (tokens, pairs) lie. Returns None if that is where they should, or unknown."""
+    """Find where in the table the angles (tokens, pairs) come from.
+
+    Returns None if that is the right place, or unknown.
+    """
     seq, close = len(angles), max(1e-3, 2 * turn.tolerance)
     token = torch.arange(seq)[:, None]
     for said, row, column in _places(token, numbers, seq, len(theta), turn.dim):
@@ -65,7 +68,7 @@ def _read(angles: Tensor, numbers: Tensor, theta: Tensor, turn: Turn) -> str | N
 def _places(
     token: Tensor, pair: Tensor, seq: int, pairs: int, dim: int
 ) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Yield wrong ways of reading a table: a sentence, and the row and column that each token and pair is read from."""
+    """Yield wrong ways of reading a table: a sentence, and the row and column that each token and pair reads."""
     widths = sorted({pairs, 2 * pairs, dim // 2, dim})
     for stride in widths:
         for wide in widths:
@@ -77,7 +80,7 @@ def _places(
                 f"the next one is looked for {stride} entries further. Only the first token gets its own angles, and those of "
                 "each later token are from another place in the table, of another row (position) or pair"
             )
-            # what lies behind the end of the table is read from its start
+            # reading past the end of the table continues at its start
             yield said, at // wide % seq, at % wide
     at = token * pairs + pair
     said = (

@@ -1,4 +1,4 @@
-"""Trials of the whole rotation: comparisons of rows and heads, sums of vectors, and scores against the reference."""
+"""Trials of the whole rotation: comparing rows and heads, adding vectors, and checking scores against the reference."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ropebook.diagnose.witness import model
 SHIFT = 16
 # The number of rows in a large batch.
 MANY = 8
-# Numbers that differ by less count as equal.
+# Numbers count as equal if they differ by less than this.
 NONE = 1e-3
 
 
 def _vectors(findings: Findings, seq: int, alike: bool) -> dict[str, Tensor]:
-    """Draw random q, k, v (batch, heads, seq, dim). If ``alike``, they are the same in every row and head."""
+    """Draw random q, k, v (batch, heads, seq, dim). If ``alike``, every row and head gets the same vectors."""
     rows, heads = findings.call.rows_and_heads
     generator = torch.Generator().manual_seed(1)
     shape = (
@@ -75,7 +75,7 @@ def steady(findings: Findings) -> None:
 
 
 def first_call(findings: Findings) -> None:
-    """Check that the first call of all returned what the same call returns later."""
+    """Check that the very first call returned the same result as an identical call now."""
     off = _since_the_first(findings)
     if {"stale", "random"} & set(findings.mistakes) or off < NONE:
         return
@@ -90,7 +90,7 @@ def first_call(findings: Findings) -> None:
 
 
 def still_the_same(findings: Findings) -> None:
-    """Check, if nothing else is wrong, that the first call still returns the same after all others."""
+    """Check, if nothing else is wrong, that the first call still returns the same result after all the others."""
     off = _since_the_first(findings)
     if findings.mistakes or off < NONE / 10:
         return
@@ -102,7 +102,10 @@ def still_the_same(findings: Findings) -> None:
 
 
 def _since_the_first(findings: Findings) -> float:
-    """Return by how much the result of the first call of all differs if that is made again. 0 if it raises."""
+    """Repeat the very first call, and return how much its result differs from the original.
+
+    Returns 0 if it raises an error.
+    """
     try:
         later = findings.call.probe()
     except Exception:
@@ -115,7 +118,7 @@ def _since_the_first(findings: Findings) -> float:
 
 
 def overwritten(findings: Findings) -> bool:
-    """Check whether a call writes over what an earlier one returned. If so, record it, and return True."""
+    """Check whether a call overwrites the result of an earlier one. If so, record the mistake and return True."""
     given = _vectors(findings, 6, False)
     at = torch.arange(6) + 1
     try:
@@ -138,8 +141,8 @@ def overwritten(findings: Findings) -> bool:
 def crossed(findings: Findings) -> None:
     """Check that the returned q depends only on q, and the returned k only on k.
 
-    If the two are merely exchanged, later calls exchange them back. Otherwise later trials pass the same vectors as q
-    and k.
+    If the two results are merely swapped, later calls swap them back. Otherwise later trials pass the same vectors as
+    both q and k.
     """
     call = findings.call
     if not {"q", "k"} <= set(call.vectors):
@@ -165,7 +168,7 @@ def crossed(findings: Findings) -> None:
 
 
 def moved(findings: Findings) -> None:
-    """Check that a vector passed at one row, head and token comes back there, and nowhere else."""
+    """Check that a vector passed in one row, at one head and token, is returned in that place and nowhere else."""
     call = findings.call
     rows, heads = call.rows_and_heads
     seq = 5
@@ -196,7 +199,7 @@ def _place(place: tuple[int, int, int] | list[int]) -> str:
 
 
 def alike(findings: Findings) -> None:
-    """Check that equal vectors in all rows and heads come back equal.
+    """Check that equal vectors in all rows and heads are rotated to equal vectors.
 
     If rows differ, only one row is measured from then on; if heads differ, only one head.
     """
@@ -204,10 +207,10 @@ def alike(findings: Findings) -> None:
     given = _vectors(findings, 5, True)
     text = torch.arange(5)
     try:
-        # use gaps if possible, because the function may not rotate at the first few positions
+        # use gaps if possible, because the function may leave the first few positions unrotated
         found = call.apart(given, 3 * text if call.places else text)
     except Exception:
-        # errors that gaps cause are reported by other trials
+        # errors caused by gaps are reported by other trials
         found = asked(
             findings, "rows and heads that are alike", given, text, why=True
         )
@@ -237,7 +240,7 @@ def alike(findings: Findings) -> None:
 
 
 def batched(findings: Findings) -> None:
-    """Check that equal vectors come back equal in every row of a larger batch, too.
+    """Check that equal vectors are also rotated to equal vectors in every row of a larger batch.
 
     If they don't, only one row is measured from then on.
     """
@@ -252,7 +255,7 @@ def batched(findings: Findings) -> None:
     try:
         found = call.apart(given, at)
     except Exception:
-        # a function may refuse a batch of another size
+        # a function may refuse a batch of a different size
         return
     for role, turned in found.items():
         if not turned.isfinite().all():
@@ -268,7 +271,7 @@ def batched(findings: Findings) -> None:
 
 
 def _sound_head(given: dict[str, Tensor], found: dict[str, Tensor]) -> int:
-    """Return the first head that is rotated with its lengths preserved, or 0 if there is none."""
+    """Return the first head that is rotated without changing lengths, or 0 if there is none."""
     moved, kept = True, True
     for role, turned in found.items():
         moved = moved & ((turned - given[role]).abs().amax((0, 2, 3)) > NONE)
@@ -280,7 +283,10 @@ def _sound_head(given: dict[str, Tensor], found: dict[str, Tensor]) -> int:
 
 
 def _how(findings: Findings, role: str, other: int) -> str:
-    """Describe how another head rotates a constant input: not at all, or like the measured head at other positions."""
+    """Describe what another head does to a constant input.
+
+    It may leave the input unrotated, or rotate it like the measured head at other positions.
+    """
     call = findings.call
     seq = 12
     given = {
@@ -307,7 +313,10 @@ def _how(findings: Findings, role: str, other: int) -> str:
 
 
 def linear(findings: Findings) -> None:
-    """Check that the map is linear, and separate for each row and head, so that its matrices predict every result."""
+    """Check that the map is linear and acts on each row and head separately.
+
+    If so, its matrices predict every result.
+    """
     if "moved" in findings.mistakes:
         return
     call = findings.call
@@ -340,7 +349,7 @@ def linear(findings: Findings) -> None:
 
 
 def properties(findings: Findings) -> None:
-    """Make the measurements that the gallery shows, if positions can be chosen."""
+    """Take the measurements shown in the gallery, if positions can be chosen."""
     call, dim = findings.call, findings.call.dim
     length = findings.declared.length
     if not call.places or dim % 2 or (length or 2 * SHIFT) < 2 * SHIFT:

@@ -56,7 +56,7 @@ def turning(findings: Findings) -> None:
 
 
 def whole(turn: Turn, rotary_dim: int) -> Tensor:
-    """Return the frequencies of all pairs in the rotated part, with 0 for pairs that stand still."""
+    """Return the frequencies of all pairs in the rotated part. Pairs that don't rotate have frequency 0."""
     at = numbers_of(turn, rotary_dim)
     if at is None:
         return turn.theta
@@ -81,9 +81,9 @@ def numbers_of(turn: Turn, rotary_dim: int) -> Tensor | None:
 
 
 def by_declared(matrix: Tensor, turn: Turn, declared: Declared) -> Turn:
-    """Read positions off angles by the declared frequencies, if without them they are not known to follow any rule.
+    """Use the declared frequencies to read positions off the angles, if the positions follow no rule otherwise.
 
-    ``matrix`` holds the matrices that ``turn`` describes, at positions 0, 1, 2, …
+    ``matrix`` contains the matrices that ``turn`` describes, at positions 0, 1, 2, ….
     """
     strange = turn.places and warp(turn.places).at is None
     bent = turn.uneven > max(10 * turn.tolerance, 1e-2)
@@ -168,7 +168,7 @@ def _frequencies(findings: Findings, turn: Turn) -> None:
         _pair_by_pair(findings, theta, expected, turn, rule is not None)
 
 
-# Frequency mistakes whose sentences don't say which pairs they concern.
+# Frequency mistakes whose sentences don't say which pairs are affected.
 _VAGUE = (
     "uneven_frequencies",
     "other_scaling",
@@ -189,7 +189,7 @@ def _pair_by_pair(
     turn: Turn,
     ruled: bool,
 ) -> None:
-    """Add to the sentence about frequencies how each pair compares with what the weights need."""
+    """Extend the sentence about frequencies with a pair-by-pair comparison to the frequencies that the weights need."""
     name = next((one for one in _VAGUE if one in findings.mistakes), None)
     unnamed = not findings.undetermined and not any(
         part(one) == "frequencies" for one in findings.mistakes
@@ -217,7 +217,7 @@ def _pair_by_pair(
 def _rounded_angles(
     findings: Findings, turn: Turn, expected: Tensor | None
 ) -> bool:
-    """Check whether the angles are those that the weights need, apart from rounding. If so, record the rounding."""
+    """Check whether the angles are those that the weights need, except for rounding. If so, record the rounding."""
     if (
         expected is None
         or turn.flaws
@@ -274,14 +274,14 @@ def _based(theta: Tensor, turn: Turn) -> bool:
 
 
 def _uneven_angles(findings: Findings, turn: Turn, uneven: bool) -> None:
-    """Record angles that are not proportional to the position, because of rounding or for another reason."""
+    """Record angles that are not proportional to the position, whether because of rounding or for another reason."""
     if findings.theta is not None and turn.uneven > 1e-4:
         m = _places(findings, turn)[:, None]
         role = next(role for role in findings.turns if findings.turns[role] is turn)
         seen = findings.near[role]
         cos = seen[:, turn.first, turn.first] / turn.factor
         exact = m * findings.theta
-        # with permuted entries or other flaws, cosines are elsewhere in the matrix
+        # with permuted entries or other flaws, the cosines are elsewhere in the matrix
         if not turn.order and not turn.flaws:
             off = ((exact + turn.phase).cos() - cos).abs().max().item()
             rounded = turn.table is not None or turn.trembles
@@ -367,7 +367,10 @@ def _named(
 
 
 def _direction(findings: Findings, theta: Tensor) -> None:
-    """Record the direction of rotation, judging by slow pairs: a fast one may exceed half a turn per position."""
+    """Record the direction of rotation.
+
+    Slow pairs decide, because fast pairs may rotate by more than half a turn per position.
+    """
     moving = theta[theta != 0]
     if not len(moving):
         return

@@ -1,6 +1,6 @@
-"""Take apart maps that are not rotations: x · cos + Q x · sin, with tables and a quarter turn Q that don't match.
+"""Analyse maps that are not rotations, of the form x · cos + Q x · sin, whose tables don't match the quarter turn Q.
 
-If the tables can be read off, they reveal the other mistakes.
+If the tables can be recovered, they reveal the other mistakes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ BROKEN = ("missing_minus", "mixed_tables", "no_pairs", "unknown")
 def untangled(
     matrix: Matrices, turn: Turn, layout: str | None, width: int | None
 ) -> Turn:
-    """Return the rotation behind ``turn``, with its flaws, or ``turn`` itself if none is found.
+    """Return the rotation behind ``turn`` with the flaws that hide it, or ``turn`` itself if no such rotation is found.
 
-    ``layout`` and ``width`` are those of the weights, if known. They help where entries stand still and go unnoticed.
+    ``layout`` and ``width`` are those of the weights, if known. They help if some entries don't rotate and would go
+    unnoticed.
     """
     if turn.kind == "missing_sin" and turn.first:
         return _by_cosine(matrix, turn)
@@ -70,7 +71,7 @@ def untangled(
                     found.append(
                         replace(other, flaws=names, off=turn.off, reader=reader)
                     )
-    # take the rotation with the fewest flaws; among equals, one that rotates counter-clockwise
+    # take the rotation with the fewest flaws; if several have equally few, prefer one that rotates counter-clockwise
     found.sort(
         key=lambda one: (
             len(one.flaws),
@@ -96,7 +97,7 @@ def _reader(part: slice, sign: Tensor, spread: str, way: int, quarter: Tensor):
 
 
 def _by_cosine(matrix: Matrices, turn: Turn) -> Turn:
-    """Read frequencies off the cosines at the first two positions, because the sine is missing."""
+    """Recover the frequencies from the cosines at the first two positions, because the sine is missing."""
     if not turn.first or turn.table is not None:
         return turn
     cos = matrix[:, turn.first, turn.first]
@@ -116,8 +117,8 @@ def _by_cosine(matrix: Matrices, turn: Turn) -> Turn:
 def _rows(part: Matrices) -> tuple[Tensor, Tensor, Tensor] | None:
     """Read cos and sin (seq, entries) off the diagonal and the off-diagonal entry of each row.
 
-    Also returns the column of each off-diagonal entry, or −1 if there is none. Returns None if a row has more than one,
-    or if no row has any.
+    Also returns the column of each off-diagonal entry, or −1 if its row has none. Returns None if a row has more than
+    one off-diagonal entry, or if no row has any.
     """
     beside = part * (1 - torch.eye(part.shape[-1], dtype=torch.float64))
     largest = beside.abs().amax(0)
@@ -131,7 +132,7 @@ def _rows(part: Matrices) -> tuple[Tensor, Tensor, Tensor] | None:
 
 
 def _quarters(width: int, orders: list[str]) -> Iterator[tuple]:
-    """Yield right and wrong quarter turns: layout and flaws, the partner of each row, and the sign of each row."""
+    """Yield right and wrong quarter turns: the layout and the flaws, then the partner and the sign of each row."""
     entries = torch.arange(width)
     for layout in orders:
         first, second = split_pairs(entries, layout)
@@ -148,7 +149,10 @@ def _quarters(width: int, orders: list[str]) -> Iterator[tuple]:
 
 
 def _narrow(table: Tensor, spread: str) -> Tensor | None:
-    """Return the table of pairs that was spread over entries in this layout, or None if it wasn't spread that way."""
+    """Undo spreading a table of pairs over entries in the layout ``spread``.
+
+    Returns None if the table wasn't spread that way.
+    """
     first, second = split_pairs(table, spread)
     return first if (first - second).abs().max() < 1e-6 else None
 
@@ -156,9 +160,9 @@ def _narrow(table: Tensor, spread: str) -> Tensor | None:
 def _mended(
     cos: Tensor, sin: Tensor
 ) -> Iterator[tuple[tuple[str, ...], Tensor, Tensor]]:
-    """Yield the tables as they are, and as they would be if a joint table had been split correctly.
+    """Yield the tables as they are, and as they would be if a combined table had been split correctly.
 
-    The wrong split is in halves instead of alternating entries, or the other way round.
+    The wrong split takes halves instead of alternating entries, or vice versa.
     """
     yield (), cos, sin
     both = torch.cat((cos, sin), -1)

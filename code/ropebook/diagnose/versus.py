@@ -1,4 +1,4 @@
-"""Compare measured frequencies with those that the weights need, pair by pair, in words."""
+"""Compare measured frequencies, pair by pair, with those that the weights need, and describe the differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Theta = Float[torch.Tensor, " pairs"]
 
 
 def compared(theta: Theta, expected: Theta, close: float) -> str | None:
-    """Describe which pairs don't rotate as they should, and how. Returns None if all do.
+    """Describe which pairs rotate wrongly, and in what way. Returns None if every pair is right.
 
     ``close`` is the allowed error, relative to each frequency.
 
@@ -102,7 +102,7 @@ def _times(ratio: float, pairs: int) -> str:
 def _of_other_pairs(
     theta: Theta, expected: Theta, still: torch.Tensor, close: float
 ) -> str | None:
-    """Check whether all moving pairs have frequencies of other pairs, in another order or repeatedly."""
+    """Check whether all moving pairs have the frequencies of other pairs, whether reordered or repeated."""
     if len(theta) < 4:
         return None
     like = _same(theta[:, None], expected, close)
@@ -111,7 +111,7 @@ def _of_other_pairs(
     of = like.double().argmax(1)
     moving = ~still
     if len(of[moving].unique()) == 1:
-        # a single frequency for all pairs is described elsewhere
+        # if all pairs have the same frequency, that is described elsewhere
         return None
     some = ", ".join(str(i) for i in moving.nonzero().flatten()[:8].tolist())
     theirs = ", ".join(str(i) for i in of[moving][:8].tolist())
@@ -125,7 +125,9 @@ def _of_other_pairs(
 
 
 def power(found: float, base: float, width: int) -> str:
-    """Explain why ``base`` may look like the base ``found``. Returns "" if either is too small to tell.
+    """Explain why the frequencies for ``base`` look like those for the base ``found``.
+
+    Returns "" if either base is too small to tell.
 
     >>> power(100.0, 10_000.0, 64)
     '. Exponents are 1/2 of what they should be: as if divided by 2 times the width, 128 instead of 64'
@@ -165,7 +167,9 @@ def _heads(step: int) -> str:
 
 
 def shifted(factor: float, base: float, width: int) -> str:
-    """Explain why all frequencies are divided by ``factor``: another exponent or unit. Returns "" if neither fits.
+    """Explain why all frequencies are divided by ``factor``: a different exponent or a different unit.
+
+    Returns "" if neither fits.
 
     >>> shifted(10_000.0 ** (2 / 64), 10_000.0, 64)
     '. That is an exponent that is shifted by 1 pair: each pair has the frequency that belongs to the next'

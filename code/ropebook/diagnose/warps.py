@@ -1,4 +1,4 @@
-"""Misread positions, and the rule that says which positions are used instead."""
+"""Misread positions, and the rule that describes which positions are used instead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from ropebook.diagnose.calling import SIZES
 from ropebook.diagnose.differences import numbered
 
-# The number of tokens in the first call of all, which finds out how the function is called.
+# The number of tokens in the very first call, which is used to find out how to call the function.
 FIRST = SIZES["seq"]
 
 
@@ -79,7 +79,7 @@ def warp(places: tuple[int, ...]) -> Warp:
 
 
 def _orders(seq: int) -> Iterator[tuple[str, Tensor]]:
-    """Yield orders in which the tokens of a call may get each other's positions: a sentence, and the index for each."""
+    """Yield orders in which tokens may get one another's positions: a sentence, and an index for each token."""
     token = torch.arange(seq)
     yield "each token has the position of the next one", token.roll(-1)
     yield "each token has the position of the one before", token.roll(1)
@@ -104,7 +104,9 @@ def _orders(seq: int) -> Iterator[tuple[str, Tensor]]:
 
 
 def reordered(seen: Tensor) -> str | None:
-    """Describe the order in which a call's positions are given to its tokens, as indices, or None if one is missing.
+    """Describe a reordering of a call's positions. ``seen`` contains the index of the position that each token gets.
+
+    Returns None if the order is right, or if it is not a permutation.
 
     >>> reordered(torch.tensor([3, 1, 0, 2]))
     "tokens get each other's positions: those of the call are in another order (permuted, shuffled)"
@@ -130,15 +132,15 @@ def reordered(seen: Tensor) -> str | None:
 
 
 def alike(matrices: Tensor) -> Tensor | None:
-    """Find the rule by which some positions (the first axis) have equal matrices, whatever these do.
+    """Find the rule by which some positions (the first axis) share the same matrix, whatever the matrices do.
 
-    Returns the position that is really used at each of 0, 1, 2, …, or None if no rule fits.
+    Returns the position that is really used for each of 0, 1, 2, …, or None if no rule fits.
 
     >>> alike(torch.arange(12.0)[:, None] // 2)
     tensor([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5])
     """
     flat = matrices.flatten(1)
-    # a few random sums distinguish matrices as well as all of their entries do
+    # a few random sums distinguish the matrices as well as all of their entries would
     generator = torch.Generator().manual_seed(7)
     sums = torch.randn(flat.shape[1], 8, dtype=flat.dtype, generator=generator)
     flat = flat @ sums

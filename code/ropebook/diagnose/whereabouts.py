@@ -1,4 +1,4 @@
-"""The position by which each token of a call is really rotated, whichever was requested, and the rule behind it."""
+"""The position by which each token of a call is really rotated, requested or not, and the rule behind it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ropebook.diagnose.measures import Turn
 from ropebook.diagnose.starting import begin
 from ropebook.diagnose.warps import reordered
 
-# For each call, the requested positions, and those by which tokens are really rotated.
+# For each call, the requested positions, and the positions by which the tokens are really rotated.
 Calls = list[tuple[Tensor, Tensor]]
-# Random vectors that differ by less count as equal, and so do positions.
+# Two random vectors count as equal if they differ by less than this, and so do two positions.
 CLOSE = 0.02
 # The largest position that is considered.
 FURTHEST = 2**15
@@ -29,9 +29,11 @@ HALVES = (
 def found_at(
     findings: Findings, turn: Turn, sent: Tensor, came: Tensor, at: Tensor
 ) -> Tensor | None:
-    """Find the positions (tokens,) by which vectors (tokens, dim) are rotated. Returns None if some fit no position.
+    """Find the positions (tokens,) by which vectors (tokens, dim) are rotated.
 
-    ``at`` holds the requested positions.
+    Returns None if a vector fits no position.
+
+    ``sent`` and ``came`` are the vectors passed and returned. ``at`` contains the requested positions.
     """
     if turn.flaws or not turn.first or turn.theta is None:
         return None
@@ -64,7 +66,7 @@ def _means(at: Tensor) -> Tensor:
 
 
 def frequencies_of(findings: Findings, turn: Turn) -> Tensor:
-    """Return the exact frequencies, or the measured ones of this turn if they differ."""
+    """Return the exact frequencies, or the frequencies measured for this turn if they differ from the exact ones."""
     exact = findings.theta
     if exact is None or exact.shape != turn.theta.shape:
         return turn.theta
@@ -75,9 +77,9 @@ def frequencies_of(findings: Findings, turn: Turn) -> Tensor:
 def placed(
     findings: Findings, role: str, sent: Tensor, came: Tensor, at: Tensor
 ) -> str | None:
-    """Describe the positions by which the tokens of a call are rotated. Returns None if they are right, or unknown.
+    """Describe the positions by which the tokens of a call are rotated. Returns None if they are right or unknown.
 
-    ``sent`` and ``came`` are the vectors passed and returned, (rows, heads, tokens, dim). ``at`` holds the requested
+    ``sent`` and ``came`` are the vectors passed and returned, (rows, heads, tokens, dim). ``at`` contains the requested
     positions, (tokens,) or (rows, tokens).
     """
     turn = findings.turns.get(role)
@@ -98,7 +100,7 @@ def placed(
 
 
 def _start(turn: Turn) -> float:
-    """Return the position by which a token at position 0 is rotated, if it is known; otherwise 0."""
+    """Return the position by which a token at position 0 is rotated, or 0 if it is unknown."""
     began = begin(turn)
     return began[1] if began else 0.0
 
@@ -108,7 +110,10 @@ def _later(calls: Calls, start: float) -> Calls:
 
 
 def _rows(calls: Calls, start: float) -> str | None:
-    """Describe how the rows of a batch are rotated: all of them by one rule, or else the first wrong row."""
+    """Describe how the rows of a batch are rotated.
+
+    If one rule explains all rows, describe the rule; otherwise describe the first wrong row.
+    """
     if all(_same(one, other) for one, other in calls):
         return None
     if all(_same(torch.stack(one), torch.stack(calls[0])) for one in calls):
@@ -135,7 +140,7 @@ def _rows(calls: Calls, start: float) -> str | None:
 
 
 def rule(calls: Calls) -> str | None:
-    """Describe the rule that turns the requested positions into those found. Returns None if no known rule does.
+    """Describe the rule that turns the requested positions into the observed ones. Returns None if no known rule fits.
 
     >>> at = torch.tensor([5.0, 6, 7])
     >>> rule([(at, at + 5)])
@@ -275,7 +280,7 @@ def _scaled(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
             if times > 1
             else f"divided by {1 / times:.4g}"
         )
-        # nothing tells positions that are too large from frequencies that are
+        # nothing distinguishes positions that are too large from frequencies that are too large
         yield f"positions are {how}, or frequencies are", lambda at: at * times
     for step in range(2, 17):
         yield (
@@ -292,7 +297,7 @@ def _scaled(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
 def _reordered(
     calls: Calls,
 ) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
-    """Yield an order that the calls share, or none if a call's positions are not those requested."""
+    """Yield the order shared by all calls. Yields nothing if a call uses positions that were not requested."""
     at, found = max(calls, key=lambda one: len(one[0]))
     if len(at.unique()) < len(at):
         return
@@ -306,7 +311,7 @@ def _reordered(
 
 
 def _in_order(calls: Calls, at: Tensor) -> Tensor:
-    """Return the positions found in the call that asked for ``at``, if they are the same ones in another order."""
+    """Return the positions observed in the call that requested ``at``, if they are the same ones in another order."""
     found = next(other for one, other in calls if one is at)
     alike = _same(found.sort()[0], at.sort()[0].double())
     return found if alike else torch.full_like(at, torch.inf)
@@ -336,7 +341,7 @@ def _bounded(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
 
 
 def _listed(at: Tensor, found: Tensor) -> str:
-    """List a few wrong positions, and the ones that are used instead."""
+    """List a few wrong positions, and the positions used instead."""
     wrong = (at - found).abs() > CLOSE
     asked = ", ".join(f"{one:g}" for one in at[wrong][:4].tolist())
     like = ", ".join(f"{one:g}" for one in found[wrong][:4].tolist())
@@ -349,7 +354,7 @@ def _listed(at: Tensor, found: Tensor) -> str:
 def together(
     findings: Findings, role: str, places: list[Tensor], given: Callable
 ) -> str | None:
-    """Describe a rule that explains several calls: all of them, all wrong ones, or just the first wrong one.
+    """Describe a rule that explains several calls: all of them, or all the wrong ones, or just the first wrong one.
 
     If there is no such rule, a few positions are listed. Returns None if the calls are right, or can't be measured.
     ``given(tokens)`` must return vectors for a call with that many tokens.
@@ -386,7 +391,7 @@ def by_row(
     came: dict[str, Tensor],
     at: Tensor,
 ) -> str | None:
-    """Describe how the rows after the first are rotated, if rows with equal positions are rotated differently."""
+    """Describe how each row after the first is rotated, if rows with equal positions are rotated differently."""
     head = findings.call.head
     for role, turn in findings.rotating.items():
         for row in range(1, len(came[role])):
@@ -433,7 +438,7 @@ def by_head(
 
 
 def _of_heads(seen: Tensor, at: Tensor) -> str | None:
-    """Find the rule behind the positions (heads, tokens) of all heads. Returns None if no known rule fits."""
+    """Find the rule behind the positions (heads, tokens) used by all heads. Returns None if no known rule fits."""
     heads, seq = seen.shape
     head = torch.arange(heads)[:, None]
     token = torch.arange(seq)

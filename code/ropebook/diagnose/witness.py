@@ -1,4 +1,4 @@
-"""The last trial, for functions that passed all others: compare calls of many shapes with the reference."""
+"""The last trial, for functions that have passed all others: compare calls of many shapes with the reference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ropebook.diagnose.repeated import near_enough
 from ropebook.diagnose.starting import begin
 from ropebook.diagnose.whereabouts import placed
 
-# Sequence lengths, mostly around powers of 2, where kernels that work in blocks go wrong.
+# Sequence lengths, mostly around powers of 2, where kernels that process blocks tend to go wrong.
 TEXTS = (4, 6, 7, 9, 12, 31, 33, 63, 64, 65, 127, 128, 129, 257, 513, 1025)
 Turned = Callable[[Tensor, Tensor, str], Tensor]
 
@@ -29,8 +29,8 @@ class Case(NamedTuple):
     said: str
     places: Tensor  # (seq,), or (rows, seq)
     rows: int | None = None
-    heads: tuple[int, int] | None = None  # numbers of heads of q and k
-    times: float = 1.0  # the factor by which all vectors are lengthened
+    heads: tuple[int, int] | None = None  # the numbers of heads of q and of k
+    times: float = 1.0  # the factor by which all vectors are multiplied
     dtype: torch.dtype | None = None
     strided: bool = False  # whether heads come after tokens in memory
 
@@ -82,7 +82,10 @@ def witness(findings: Findings) -> None:
 
 
 def _told(findings: Findings, case: Case, right: Turned) -> str | None:
-    """Describe what is wrong with a call's result. Returns None if it is right, or if the function refuses the call."""
+    """Describe what is wrong with the result of a call.
+
+    Returns None if it is right, or if the function refuses the call.
+    """
     call = findings.call
     sent = _sent(findings, case)
     if case.dtype is not None:
@@ -112,7 +115,7 @@ def _told(findings: Findings, case: Case, right: Turned) -> str | None:
         if said is not None:
             who = f"{role}, " if findings.both else ""
             if "as it went in" in said:
-                # an unchanged vector is at position 0, or at one with the same matrix
+                # an unchanged vector is at position 0, or at a position with the same matrix
                 return f"{case.said}: {who}{said}"
             if case.name == "not_linear":
                 return f"{case.said}: {who}{said}{further(bent(findings))}"
@@ -186,7 +189,7 @@ def _cases(findings: Findings) -> Iterator[Case]:
 
 
 def _places(last: int) -> Iterator[Case]:
-    """Yield cases with positions in any order, near and far. They come both before and after all other cases."""
+    """Yield cases with positions in any order, near and far. They are tried both before and after all other cases."""
     generator = torch.Generator().manual_seed(11)
     some = torch.randperm(last + 1, generator=generator)[:8]
     name, said = "other_positions", "are not rotated as they should be"
@@ -206,7 +209,10 @@ def _places(last: int) -> Iterator[Case]:
 
 
 def _rows(last: int) -> Iterator[Case]:
-    """Yield cases whose rows have different positions: left-padded, packed, far apart, or as many rows as tokens."""
+    """Yield cases whose rows have different positions: left-padded, packed, or far apart.
+
+    In one case there are as many rows as tokens.
+    """
     for rows in (
         [[0, 1, 2, 3, 4, 5], [0, 0, 0, 1, 2, 3]],
         [[1, 1, 0, 1, 2], [0, 1, 2, 3, 4], [1, 1, 1, 1, 0]],
