@@ -58,7 +58,7 @@ from ropebook.extrapolation.registry import METHODS, make, methods_table
 from ropebook.extrapolation.search import Search, search_factors
 from ropebook.extrapolation.trained import *  # noqa: F403
 
-# The modules that define methods have their own lists of names, which are added here.
+# The modules that define methods have their own lists of public names, which are added here.
 __all__ = [
     "METHODS",
     "CacheError",

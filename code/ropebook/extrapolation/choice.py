@@ -1,5 +1,7 @@
-"""Recommend a method for a model, with settings that reach the length you want. The choice depends on how far you may
-change the model."""
+"""Recommend a method for a model, with settings that reach the length you want.
+
+The choice depends on how far you may change the model.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,7 @@ def choices(
     dim: int = 128,
     base: float = 10_000.0,
 ) -> list[Choice]:
-    """Recommend one method for each entry of `WHEN`, for a model that was trained on L tokens and should read L′
-    tokens.
+    """Recommend one method for each entry of `WHEN`, for a model that was trained on L tokens and is to read L′ tokens.
 
     >>> for choice in choices(4096, 16384):
     ...     print(f"{choice.when}: {type(choice.method).__name__}")

@@ -27,10 +27,10 @@ class Distances(Extension, abc.ABC):
     """A method that leaves θ alone and makes far keys (those with Δ = m − n ≥ window) seem nearer.
 
     A query sees near keys at their true distance. For far keys, the query and the key are given other positions
-    (`far_positions`), which determine their distance. So there are two tables of scores, each computed with rotations
-    as usual, and every score is taken from one of them (`scores`). Every key is rotated twice, each time by an angle
-    that depends only on its own position. The method is designed for causal attention; keys after the query (Δ < 0)
-    count as near.
+    (`far_positions`), and these determine their distance. The scores are therefore computed twice, each time with
+    rotations as usual, and every score is taken from one of the two tables (`scores`). Every key is rotated twice, each
+    time by an angle that depends only on its own position. The method is designed for causal attention; keys after the
+    query (Δ < 0) count as near.
     """
 
     acts_on = "distances"
@@ -46,7 +46,7 @@ class Distances(Extension, abc.ABC):
         query_positions: Real[Tensor, " *queries"],
         key_positions: Real[Tensor, " *keys"],
     ) -> tuple[Float[Tensor, " *queries"], Float[Tensor, " *keys"]]:
-        """Return the positions that queries and keys get if they are far apart. The shapes do not change."""
+        """Return the positions that queries and keys get if they are far apart. Shapes are unchanged."""
 
     @abc.abstractmethod
     def reach(self, trained_length: int) -> float:
@@ -85,7 +85,7 @@ class Distances(Extension, abc.ABC):
         *,
         layout: str = "interleaved",
     ) -> Float[Tensor, "... q_len k_len"]:
-        """Compute q·k for every query and every key at the distances of `relative`, not yet divided by √d.
+        """Compute q·k for every query and key at the distances given by `relative`. The result is not divided by √d.
 
         ``q`` (batch, heads, T_q, d) and ``k`` (batch, heads, T_k, d) must **not be rotated**. Positions are (T_q,) and
         (T_k,), or (batch, T_q) and (batch, T_k). The result is (batch, heads, T_q, T_k), float32 or float64.
@@ -104,8 +104,12 @@ class Distances(Extension, abc.ABC):
         *,
         layout: str = "interleaved",
     ) -> Float[Tensor, "... q_len k_len"]:
-        """Return the difference between `scores` and the scores at true distances, which is 0 where query and key are
-        near. It takes the same arguments as `scores`."""
+        """Return the difference between `scores` and the scores at true distances.
+
+        It is 0 where query and key are near.
+
+        The arguments are those of `scores`.
+        """
         given = q, k, query_positions, key_positions, inv_freq, layout
         near, far, is_near = self._near_and_far(*given)
         return (far - near).masked_fill(is_near, 0)
@@ -119,8 +123,10 @@ class Distances(Extension, abc.ABC):
         inv_freq: Tensor,
         layout: str,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the scores at true distances, the scores at changed distances, and a mask that is True where the true
-        distances are used."""
+        """Return the scores at true distances, the scores at changed distances, and a mask.
+
+        The mask is True where the true distance is used.
+        """
         m, n = exact_positions(query_positions), exact_positions(key_positions)
 
         def scores(at_q: Tensor, at_k: Tensor) -> Tensor:
@@ -130,7 +136,7 @@ class Distances(Extension, abc.ABC):
 
         is_near = m[..., :, None] - n[..., None, :] < self.window
         if is_near.ndim > 2:
-            # The mask is the same for all heads of a row.
+            # The mask is the same for all heads of a batch row.
             is_near = is_near.unsqueeze(-3)
         return scores(m, n), scores(*self.far_positions(m, n)), is_near
 
@@ -148,9 +154,9 @@ class Distances(Extension, abc.ABC):
 )
 @dataclass(frozen=True)
 class ReRoPE(Distances):
-    """Distances stop growing at the window w: min(Δ, w). Su 2023.
+    """Distances stop growing at the window w, so the distance becomes min(Δ, w). Su 2023.
 
-    For far keys, the query is at position w and every key at 0. Sequences of any length are within reach.
+    For far keys, the query is at position w and every key at position 0. Sequences of any length are within reach.
 
     >>> ReRoPE(window=512).reach(4096)
     inf
@@ -189,7 +195,7 @@ class LeakyReRoPE(Distances):
     """Beyond the window w, distances grow by only 1/k per step: w + (Δ − w)/k. Su 2023.
 
     k is ``step``, at least 1. With k = 1 this is the plain model, and with k → ∞ it becomes `ReRoPE`. For far keys, the
-    query is at m/k + w(1 − 1/k) and the key at n/k.
+    query is at position m/k + w(1 − 1/k) and the key at position n/k.
 
     >>> LeakyReRoPE(window=512, step=16.0).reach(4096)
     57841
@@ -265,8 +271,8 @@ class SelfExtend(Distances):
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> SelfExtend:
-        """Make the method with a window of L/2, as in the book's measurements, and the smallest group that reaches
-        L′."""
+        """Make the method with a window of L/2, as in the book's measurements, and the smallest group that reaches L′.
+        """
         window = max(1, trained_length // 2)
         return cls(window, least_group(trained_length, target_length, window))
 
@@ -285,7 +291,7 @@ def least_group(trained_length: int, target_length: int, window: int) -> int:
 
 
 def check_window(window: int, trained_length: int) -> None:
-    """Raise ``ValueError`` unless the window is less than L."""
+    """Raise ``ValueError`` unless the window is smaller than L."""
     if window >= check_trained(trained_length):
         raise ValueError(
             f"trained_length must be above the window, {window}, got {trained_length}"

@@ -1,4 +1,4 @@
-"""Methods whose frequencies follow the length of the text: their factor grows as the text grows."""
+"""Methods whose frequencies depend on the length of the sequence: their factor grows as the sequence grows."""
 
 from __future__ import annotations
 
@@ -30,23 +30,25 @@ __all__ = ["Dynamic", "DynamicNTK", "DynamicYaRN"]
 
 
 class Dynamic(Frequencies):
-    """A method whose factor follows the length of the text. At each length it uses the frequencies for the factor at
-    that length."""
+    """A method whose factor depends on the current length.
+
+    At each length it uses the frequencies for the factor at that length.
+    """
 
     trained_length: int
     follows_length = True
 
     @abc.abstractmethod
     def at(self, scale: float) -> Frequencies:
-        """Return the method with this factor, for sequences of any length."""
+        """Return the method with this fixed factor, for sequences of any length."""
 
     def effective_scale(self, length: int) -> float:
         """Return the factor at length n: 1 up to L, and n/L beyond."""
         return grown_to(length, self.trained_length)
 
     def fixed(self, target_length: int) -> Frequencies:
-        """Return a scaling that uses the frequencies for ``target_length`` at every length, so that a cache of rotated
-        keys stays valid."""
+        """Return a scaling that always uses the frequencies for ``target_length``, so cached rotated keys stay valid.
+        """
         length_factor(self.trained_length, target_length)
         return self.at(self.effective_scale(target_length))
 
@@ -67,11 +69,11 @@ class Dynamic(Frequencies):
 )
 @dataclass(frozen=True)
 class DynamicNTK(Dynamic):
-    """NTK-aware scaling that grows with the text: b′ = b·(s·n/L − (s − 1))^(d/(d−2)) for n > L, and b up to L.
+    """NTK-aware scaling that grows with the sequence: b′ = b·(s·n/L − (s − 1))^(d/(d−2)) for n > L, and b up to L.
 
-    With ``factor`` 1, the default, the base is multiplied by (n/L)^(d/(d−2)). With a factor s this is the form that
-    emozilla (2023) published and that transformers calls "dynamic". In that form, `effective_scale` is not s at n =
-    s·L.
+    With the default ``factor`` of 1, the base is multiplied by (n/L)^(d/(d−2)). With a factor s, this is the form that
+    emozilla (2023) published and that transformers calls "dynamic". In that form, `effective_scale` does not equal s at
+    n = s·L.
 
     >>> from ropebook import rope
     >>> method = DynamicNTK(trained_length=512)
@@ -93,7 +95,7 @@ class DynamicNTK(Dynamic):
         13.0
         """
         grown = grown_to(length, self.trained_length)
-        # This is the same formula, but exactly 1 up to L.
+        # This is the same formula, but its value is exactly 1 up to L.
         return 1 + self.factor * (grown - 1)
 
     def at(self, scale: float) -> NTKAware:
@@ -109,7 +111,7 @@ class DynamicNTK(Dynamic):
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> DynamicNTK:
-        """Make the method from L alone, because its factor follows the length of the text."""
+        """Make the method from L alone, because its factor is computed from the current length."""
         return cls(trained_length)
 
 
@@ -126,7 +128,7 @@ class DynamicNTK(Dynamic):
 )
 @dataclass(frozen=True)
 class DynamicYaRN(Dynamic):
-    """`YaRN` with s = n/L for n > L, and the plain model up to L. The options are those of `YaRN`.
+    """`YaRN` with s = n/L for n > L. Up to L the model is unchanged. The options are those of `YaRN`.
 
     Peng et al. 2023, section 3.3 ("dynamic scaling").
 

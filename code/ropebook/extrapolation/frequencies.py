@@ -47,9 +47,9 @@ class Frequencies(Extension, abc.ABC):
     """A method that changes θ: ``method(inv_freq, length)`` returns (inv_freq, attention_factor).
 
     ``inv_freq``: θ_i = base^(−2i/d) as returned by `ropebook.sinusoidal.inv_freq`, (d/2,), float64 or float32; the
-    result has the same dtype and device. ``length``: the current length of the text. Methods with ``follows_length``
-    need it, and refuse the None that `RotaryEmbedding` passes when it is given a tensor of positions; other methods
-    ignore the length. A method that needs base and d computes them from ``inv_freq``.
+    result has the same dtype and device. ``length``: the current length of the sequence. Methods with
+    ``follows_length`` need it, so they reject the None that `RotaryEmbedding` passes when it is given a tensor of
+    positions. Other methods ignore the length. A method that needs base and d computes them from ``inv_freq``.
     """
 
     acts_on = "frequencies"
@@ -79,8 +79,9 @@ class Frequencies(Extension, abc.ABC):
 )
 @dataclass(frozen=True)
 class Interpolation(Frequencies):
-    """Position interpolation: every θ is divided by s, which squeezes position L′ to where L used to be. Chen et al.
-    2023.
+    """Position interpolation: every θ is divided by s, which squeezes position L′ to where L used to be.
+
+    Chen et al. 2023.
 
     >>> from ropebook import rope
     >>> Interpolation(factor=4.0)(rope.inv_freq(4))
@@ -115,8 +116,8 @@ class Interpolation(Frequencies):
 class NTKAware(Frequencies):
     """NTK-aware scaling: the base is increased to b′ = b·s^(d/(d−2)) (`ntk_base`), bloc97 2023.
 
-    This divides the θ of pair i by s^(2i/(d−2)): the first pair's θ by 1 and the last pair's θ by s. d = 2 is refused,
-    because its only pair would be both the first and the last.
+    This divides the θ of pair i by s^(2i/(d−2)): the first pair's θ by 1 and the last pair's θ by s. A width of d = 2
+    is rejected, because the only pair would be both the first and the last.
 
     >>> from ropebook import rope
     >>> NTKAware(factor=4.0)(rope.inv_freq(4))
@@ -149,8 +150,7 @@ class NTKAware(Frequencies):
 )
 @dataclass(frozen=True)
 class NTKByParts(Frequencies):
-    """Keeps pairs that turn often in L, interpolates pairs that never complete a turn, and blends the two for pairs in
-    between.
+    """Keeps pairs that complete many turns in L, interpolates pairs that complete none, and blends in between.
 
     θ′ = ((1 − γ)/s + γ)θ, where γ is `ramp_in_turns`, as in the YaRN paper: Peng et al. 2023, equations (17) to (20).
 
@@ -195,12 +195,12 @@ class NTKByParts(Frequencies):
 class YaRN(Frequencies):
     """NTK-by-parts plus a factor on cos and sin, Peng et al. 2023, as in the published code and in transformers.
 
-    ``ramp``: "pairs" for the published code's ramp, which is linear in the pair's index (`ramp_in_pairs`, with
-    ``truncate``), or "turns" for the paper's ramp (`ramp_in_turns`). The two differ: see `paper_against_code`.
+    ``ramp``: "pairs" for the ramp of the published code, which is linear in the pair's index (`ramp_in_pairs`, with
+    ``truncate``), or "turns" for the ramp of the paper (`ramp_in_turns`). `paper_against_code` compares the two.
 
-    ``attention_factor``: by default `yarn_factor` of s, or with ``mscale`` and ``mscale_all_dim`` (both or neither) the
-    ratio of two such factors. If the two are equal, the ratio is 1, and the factor has to be applied by `softmax_scale`
-    instead. In transformers ``alpha`` and ``beta`` are called beta_slow and beta_fast.
+    ``attention_factor``: by default `yarn_factor` of s. If ``mscale`` and ``mscale_all_dim`` are given (both or
+    neither), it is the ratio of the two corresponding factors. If these are equal, the ratio is 1, and the factor has
+    to be applied by `softmax_scale` instead. In transformers ``alpha`` and ``beta`` are called beta_slow and beta_fast.
 
     >>> from ropebook import rope
     >>> YaRN(factor=4.0, trained_length=512)(rope.inv_freq(6))
@@ -279,8 +279,10 @@ def check_yarn(method: Frequencies) -> None:
 )
 @dataclass(frozen=True)
 class Llama3(Frequencies):
-    """Llama 3.1's scaling: pairs with λ < L/4 keep their θ, pairs with λ > L have it divided by 8, and in between the
-    two are blended linearly in L/λ.
+    """Llama 3.1's scaling, with three bands of pairs.
+
+    Pairs with λ < L/4 keep their θ, and pairs with λ > L have their θ divided by 8. In between, the two are blended linearly
+    in L/λ.
 
     This is `NTKByParts` with α = ``low_freq_factor`` and β = ``high_freq_factor``. The model's technical report does
     not describe it, but the published code does.
@@ -327,11 +329,11 @@ class Llama3(Frequencies):
 )
 @dataclass(frozen=True)
 class LongRoPE(Frequencies):
-    """Every pair has its own factor, found by a search: θ′_i = θ_i/f_i. Ding et al. 2024.
+    """Divides each pair's frequency by its own factor, found by a search: θ′_i = θ_i/f_i. Ding et al. 2024.
 
-    ``long_factors`` are used for sequences longer than L, ``short_factors`` for all others. Each has d/2 numbers above
-    0. The factor on cos and sin defaults to √(1 + ln s/ln L), and applies at every length. `search_factors` is a small
-    version of the search.
+    ``long_factors`` are used for sequences longer than L, ``short_factors`` for all others. Each contains d/2 positive
+    numbers. The factor on cos and sin defaults to √(1 + ln s/ln L) and applies at every length. `search_factors` is a
+    small version of the search.
 
     >>> from ropebook import rope
     >>> method = LongRoPE([1.0, 1.0], [1.0, 4.0], trained_length=512, factor=512.0)
@@ -358,7 +360,7 @@ class LongRoPE(Frequencies):
     ) -> Scaled:
         grown = grown_to(length, self.trained_length)
         if isinstance(length, torch.SymInt):
-            # In a graph compiled for all lengths, this is 0 up to L and 1 beyond.
+            # In a graph compiled for all lengths, this is 0 up to L and 1 beyond L.
             long = torch.sym_min(torch.sym_max(length - self.trained_length, 0), 1)
             short_ones = self._divided(inv_freq, "short_factors")
             long_ones = self._divided(inv_freq, "long_factors")
@@ -381,7 +383,7 @@ class LongRoPE(Frequencies):
 
 
 def pair_factors(name: str, values: Sequence[float]) -> tuple[float, ...]:
-    """Check that all factors are above 0, and return them as a tuple with one number for each pair."""
+    """Check that all factors are above 0, and return them as a tuple with one number per pair."""
     values = values.tolist() if isinstance(values, Tensor) else values
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         raise TypeError(f"{name} must be one number for each pair, got {values!r}")

@@ -1,9 +1,10 @@
 """Install a method in a loaded Hugging Face model, or remove it again.
 
-Such a model computes a table of cosines and sines in every call, in a module called ``rotary_emb``, and all its layers
+In such a model, a module called ``rotary_emb`` computes a table of cosines and sines in every call, and all layers
 rotate with this table. If a method only changes frequencies, it is enough to replace that module. A method that changes
-distances, or follows the length, must rotate inside the attention function. The table then has angle 0 everywhere, so
-that the cache keeps unrotated keys, and the attention function rotates queries and keys by their current positions.
+distances or depends on the current length must rotate inside the attention function. The table then has angle 0
+everywhere, so that the cache keeps unrotated keys, and the attention function rotates queries and keys by their current
+positions.
 
 Models such as Gemma 3 have one table for layers that see the whole sequence and another for layers with a sliding
 window. A method is installed only for the former. The latter never see a distance longer than their window, so they are
@@ -50,22 +51,22 @@ def install(model: nn.Module, method: Extension | None) -> None:
     as in Gemma 3, they keep it.
 
     If transformers also has the method, both implementations give the same logits for the same input. They differ only
-    when decoding with a method that follows the length: here, cached keys are rotated with the current frequencies,
-    while transformers never rotates keys again after they have arrived. In a batch, the length is that of the longest
-    row.
+    when decoding with a method that depends on the current length: here, cached keys are rotated with the current
+    frequencies, while transformers never rotates keys again after caching them. In a batch, the length is that of the
+    longest row.
 
     If transformers has the method, ``model.save_pretrained`` writes it into the saved config, so that the model has it
-    again when you load it. For any other method it raises ``ValueError``, because the loaded model would lack the
-    method without any warning.
+    again when you load it. For any other method it raises ``ValueError``, because the loaded model would silently lack
+    the method.
 
-    A method that acts in the attention function (because it changes distances, follows the length, or lengthens
-    queries) requires more of the model. Each layer must rotate its queries and keys, or leave them unrotated, right
-    before it calls transformers' attention function. To check this, the model runs once on five tokens, so its forward
-    hooks are called. Layers without positions, such as every fourth layer of SmolLM3, remain without them.
+    A method that acts in the attention function (because it changes distances, depends on the current length, or
+    lengthens queries) requires more of the model. Each layer must rotate its queries and keys, or leave them unrotated,
+    right before it calls transformers' attention function. To check this, the model runs once on five tokens, so its
+    forward hooks are called. Layers without positions, such as every fourth layer of SmolLM3, remain without them.
 
-    ``TypeError`` if ``method`` is neither a method of this package nor None. ``ValueError`` for a model that is built
-    differently, for a model whose config specifies a method, and for `Partial`, which would not rotate some entries
-    that the weights were trained with. After an error the model is unchanged.
+    Raises ``TypeError`` if ``method`` is neither a method of this package nor None. Raises ``ValueError`` for a model
+    with a different structure, for a model whose config specifies a method, and for `Partial`, which would leave
+    entries unrotated that were rotated in training. After an error the model is unchanged.
 
     >>> from transformers import LlamaConfig, LlamaForCausalLM
     >>> from ropebook.extrapolation import make
@@ -109,12 +110,15 @@ def install(model: nn.Module, method: Extension | None) -> None:
 
 
 class Installed(NamedTuple):
-    """The facts about a layer that the attention function needs. This is a tuple, because a module that is set as an
-    attribute of a layer would become part of the model."""
+    """The facts about a layer that the attention function needs.
+
+    This is a tuple rather than a module, because setting a module as an attribute of a layer would make it part of the
+    model.
+    """
 
     rotary: InstalledRotary
     layer: nn.Module
-    # None for a layer without positions, in which a method can change only the length of the queries
+    # None for a layer without positions, where a method can change only the length of the queries
     turn: Turn | None
 
 
@@ -152,7 +156,7 @@ class InstalledRotary(nn.Module):
         latent = hasattr(config, "kv_lora_rank")
         if latent and getattr(method, "mscale_all_dim", None):
             # In a model with latent attention, mscale_all_dim multiplies the whole of q·k, like
-            # ropebook.extrapolation.softmax_scale, and it is set when the model is built.
+            # ropebook.extrapolation.softmax_scale. The model sets it when it is built.
             raise ValueError(
                 f"method must have no mscale_all_dim for a model with latent attention, whose config has to ask for it, got {method!r}"
             )
@@ -173,8 +177,10 @@ class InstalledRotary(nn.Module):
         return not self.several or self.layer_types[layer] == SEES_ALL
 
     def saved(self, config: object) -> dict[str, object]:
-        """Return the ``rope_parameters`` that make transformers use the method. ``ValueError`` if transformers can't
-        use it."""
+        """Return the ``rope_parameters`` that make transformers use the method.
+
+        Raises ``ValueError`` if transformers doesn't have the method.
+        """
         way_out = "install(model, None) takes it out before saving, and install puts it in again after loading"
         try:
             found = to_transformers(self.method, self.rotary_dim, self.base)
@@ -233,7 +239,7 @@ def _register() -> None:
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
     AttentionInterface.register(ATTENTION, _attend)
-    # With this, the attention function always gets a mask, and the mask is additive.
+    # This makes transformers always pass an additive mask to the attention function.
     AttentionMaskInterface.register(ATTENTION, eager_mask)
 
 
@@ -246,8 +252,10 @@ def _attend(
     scaling: float | None = None,
     **options: object,
 ) -> tuple[Tensor, Tensor | None]:
-    """Compute attention with the signature that transformers expects: (batch, heads, seq, head_dim) to (batch, seq,
-    heads, head_dim)."""
+    """Compute attention with the signature that transformers expects.
+
+    Maps (batch, heads, seq, head_dim) to (batch, seq, heads, head_dim).
+    """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     check_attention(module, options)
@@ -286,8 +294,8 @@ def _attend(
 def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
     """Return the positions of this call's queries.
 
-    Most layers pass positions to their attention function. These belong to the call, so if gradient checkpointing runs
-    a layer again in the backward pass, they are still right, even if the model has read other sequences since. For
+    Most layers pass positions to their attention function. Such positions belong to the call. If gradient checkpointing
+    runs a layer again in the backward pass, they are still right, even if the model has read other sequences since. For
     other layers we use the model's latest positions, which would be wrong in that case.
     """
     given = options.get("position_ids")
@@ -305,8 +313,8 @@ def _positions(installed: Installed, options: Mapping[str, object]) -> Tensor:
 def _key_positions(here: Tensor, keys: int, mask: Tensor | None) -> Tensor:
     """Return the positions of the keys, including the cached ones: (batch, keys).
 
-    In the first pass, these are the positions of the queries. In later passes we count backwards from the last query,
-    whose own key is the last one that it may attend to. Beyond that key, a cache may have room that isn't filled yet.
+    In the first pass, these are the positions of the queries. In later passes we count backwards from the last query.
+    Its own key is the last one that it may attend to; beyond that key, the cache may contain unused space.
     """
     if here.shape[-1] == keys:
         return here

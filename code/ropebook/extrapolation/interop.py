@@ -1,4 +1,4 @@
-"""Convert transformers' configs to methods and back, and methods to options of `RotaryEmbedding`."""
+"""Convert transformers' configs to methods and vice versa, and methods to options of `RotaryEmbedding`."""
 
 from __future__ import annotations
 
@@ -73,13 +73,12 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Configured(Frequencies):
-    """A method, together with everything else that its config says about the rotation. `from_transformers` creates
-    these.
+    """A method, together with everything else that its config says about the rotation. Created by `from_transformers`.
 
     ``base``: b, which the config calls rope_theta. ``fraction``: the share of each head that is rotated, which the
     config calls partial_rotary_factor. Both are None if the config does not give them. Frequencies with another base
-    are refused (``ValueError``), and so is a `ropebook.efficient.RotaryEmbedding` that has other values or whose layout
-    was left out; `rotary_options` returns the right options.
+    are rejected (``ValueError``). So is a `ropebook.efficient.RotaryEmbedding` with other values, or without an
+    explicit layout; `rotary_options` returns the right options.
 
     >>> from ropebook.extrapolation import NTKAware
     >>> method = Configured(NTKAware(factor=4.0), base=500000.0)
@@ -119,8 +118,10 @@ class Configured(Frequencies):
         return {"scaling": self} | self.asked_of_rotary(dim)
 
     def asked_of_rotary(self, dim: int) -> dict[str, object]:
-        """Return the ``base`` and ``rotary_dim`` that a RotaryEmbedding for heads of width ``dim`` must have, as far as
-        the config gives them."""
+        """Return the ``base`` and ``rotary_dim`` that a RotaryEmbedding for heads of width ``dim`` must have.
+
+        Values that the config does not give are left out.
+        """
         asked = {}
         if self.base is not None:
             asked["base"] = float(self.base)
@@ -152,18 +153,19 @@ def from_transformers(
     rope_parameters: Mapping[str, object] | object,
     max_position_embeddings: int | None = None,
 ) -> Configured:
-    """Make the method that a transformers config describes. Pass the config itself, or its ``rope_parameters`` and
-    ``max_position_embeddings``.
+    """Make the method that a transformers config describes.
 
-    This covers all of transformers' scaling methods, with their options and defaults. "default" means no method, and is
-    refused. A missing "factor" is ``max_position_embeddings`` divided by the trained length, as in transformers. If
+    Pass the config itself, or its ``rope_parameters`` and ``max_position_embeddings``.
+
+    This covers all of transformers' scaling methods, with their options and defaults. "default" means no method and is
+    rejected. A missing "factor" is ``max_position_embeddings`` divided by the trained length, as in transformers. If
     "original_max_position_embeddings" is missing, the trained length is ``max_position_embeddings``.
 
     The base (rope_theta) and, except for "proportional", the partial_rotary_factor are not part of a method. If the
     config has them, the result is a `Configured` method, and `rotary_options` returns the options that
     :class:`ropebook.efficient.RotaryEmbedding` needs. A config does not say which layout its weights have, so you have
     to name the layout: "half" for transformers' Llama. A key that transformers does not have for the method, such as
-    mrope_section, is refused (``ValueError``).
+    mrope_section, is rejected (``ValueError``).
 
     >>> method = from_transformers({"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5}, 4096)
     >>> method
@@ -183,7 +185,7 @@ def from_transformers(
             )
         config, rope_parameters = rope_parameters, rope_parameters.rope_parameters
         max_position_embeddings = config.max_position_embeddings
-        # Phi-3's config has this attribute, and it overrides the dictionary.
+        # Phi-3's config has this attribute, which overrides the dictionary.
         trained_length = getattr(config, "original_max_position_embeddings", None)
     if not isinstance(rope_parameters, Mapping):
         raise TypeError(
@@ -224,9 +226,9 @@ def to_transformers(
     """Return the ``rope_parameters`` that make transformers use ``method``, for a model with this ``base``.
 
     ``dim``: the width of a head. `NTKAware` needs it, because in transformers that method is just another base, which
-    depends on d. transformers reads the trained length of "dynamic" from the config's max_position_embeddings, so this
-    number must equal the method's ``trained_length``. ``ValueError`` for a method that transformers does not have;
-    `ropebook.extrapolation.install` can put such a method into a loaded model.
+    depends on d. For "dynamic", transformers reads the trained length from the config's max_position_embeddings, so
+    that setting must equal the method's ``trained_length``. Raises ``ValueError`` for a method that transformers does
+    not have; `ropebook.extrapolation.install` can install such a method in a loaded model.
 
     >>> from ropebook.extrapolation import make
     >>> to_transformers(make("linear", factor=4.0))

@@ -28,10 +28,10 @@ class ExtendedAttention(RotaryAttention):
     """`RotaryAttention` with a method from `METHODS`, given by its name and options.
 
     ``keep`` says whether a cache keeps "rotated" or "unrotated" keys. Rotated keys are cheaper, but they are wrong for
-    methods that change distances. For methods that follow the length, they become wrong as soon as the frequencies
-    change. Unrotated keys are rotated again for every query, with the current frequencies, so decoding gives the same
-    result as a single pass for every method. The default is "rotated" for methods that are ``cache_safe`` in `METHODS`,
-    otherwise "unrotated". The other arguments are those of `RotaryAttention`.
+    methods that change distances. For methods that depend on the current length, they become wrong as soon as the
+    frequencies change. Unrotated keys are rotated again for every query, with the current frequencies, so decoding
+    gives the same result as a single pass for every method. The default is "rotated" for methods that are
+    ``cache_safe`` in `METHODS`, otherwise "unrotated". The other arguments are those of `RotaryAttention`.
 
     >>> method = {"method": "self_extend", "options": {"window": 4, "group": 2}}
     >>> ExtendedAttention(dim=16, n_heads=2, layout="half", **method)(torch.zeros(1, 9, 16)).shape
@@ -73,8 +73,7 @@ class ExtendedAttention(RotaryAttention):
         options: Mapping[str, object],
         keep: str | None = None,
     ) -> ExtendedAttention:
-        """Make a layer that uses the method, shares the projections of ``layer``, and has the same base, layout and
-        rotary_dim.
+        """Make a layer that uses the method and shares the projections, base, layout and rotary_dim of ``layer``.
 
         If ``layer.rotary`` has a ``scaling``, the new layer does not use it, because two methods cannot be combined.
 
@@ -106,8 +105,10 @@ class ExtendedAttention(RotaryAttention):
 
     @property
     def follows_length(self) -> bool:
-        """Always False, so that a cache is accepted. If the cache keeps rotated keys, that is safe or was explicitly
-        requested."""
+        """Always False, so that a cache is accepted.
+
+        If the cache keeps rotated keys, either that is safe or it was explicitly requested.
+        """
         return False
 
     def project(
@@ -200,8 +201,10 @@ class ExtendedAttention(RotaryAttention):
     def _seen_otherwise(
         self, q: Tensor, k: Tensor, here: Tensor, positions: Tensor
     ) -> Tensor | None:
-        """Return the correction that must be added to the scores because the method changes distances, computed from
-        unrotated q and k. None if the method leaves distances unchanged."""
+        """Return the correction that must be added to the scores because the method changes distances.
+
+        The correction is computed from unrotated q and k. Returns None if the method leaves distances unchanged.
+        """
         rule = self.method.distances
         if rule is None:
             return None

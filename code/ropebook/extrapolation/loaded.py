@@ -1,9 +1,8 @@
-"""Find out how a loaded transformers model rotates: the base and layout of its table, and the entries that each layer
-rotates.
+"""Find out how a loaded transformers model rotates: its table's base and layout, and which entries each layer rotates.
 
 The config doesn't say which entries a layer rotates. Some layers don't use positions, some rotate the last entries of a
-head, and some normalise after the rotation. So we run the model once on a few tokens, with an attention function that
-only records the queries and keys it receives.
+head, and some normalise after the rotation. Therefore we run the model once on a few tokens, with an attention function
+that only records the queries and keys it receives.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from torch import Tensor, nn
 from ropebook import checks, rope
 from ropebook.extrapolation.parts import about_equal, rotated
 
-# If a model has tables for several types of layers, layers of this type see the whole sequence.
+# If a model has a table for each type of layer, the layers of this type see the whole sequence.
 SEES_ALL = "full_attention"
 
-# Besides queries, keys, values and a mask, a model may pass these arguments to its attention function. Another
-# attention function would ignore them.
+# Arguments that a model may pass to its attention function besides queries, keys, values and a mask. Another attention
+# function would ignore them.
 _CHANGES_SCORES = (
     "s_aux",
     "sinks",
@@ -37,7 +36,7 @@ _CHANGES_SCORES = (
 
 
 def owner_of(model: nn.Module) -> nn.Module:
-    """Find the part of the model that has the layers and one ``rotary_emb`` for all of them."""
+    """Find the part of the model that contains the layers and a single ``rotary_emb`` for all of them."""
     owners = [
         part
         for part in model.modules()
@@ -57,7 +56,7 @@ def owner_of(model: nn.Module) -> nn.Module:
         if type(part) is type(theirs) and part is not theirs
     ]
     if others:
-        # Granite with windows, for example, has a table for each base, and does not use its rotary_emb.
+        # Granite with windows, for example, has one table per base and does not use its rotary_emb.
         raise ValueError(
             f"{allowed} {len(others)} more {type(theirs).__name__} beside it"
         )
@@ -74,8 +73,10 @@ def of_several(config: object) -> bool:
 
 
 class Table(NamedTuple):
-    """The settings that determine a model's cosines and sines. ``narrow`` says whether they are cast to the type of the
-    hidden states."""
+    """The settings that determine a model's cosines and sines.
+
+    ``narrow`` says whether cosines and sines are cast to the type of the hidden states.
+    """
 
     base: float
     layout: str
@@ -84,7 +85,7 @@ class Table(NamedTuple):
 
 
 def read_table(theirs: nn.Module, config: object, several: bool) -> Table:
-    """Read the settings of the model's table, and check that the table gives the cosines and sines for its base."""
+    """Read the settings of the model's table, and check that the table returns the cosines and sines for its base."""
     asked = getattr(config, "rope_parameters", None) or {}
     name, prefix, which = "rope_parameters", "", ()
     if several:
@@ -132,7 +133,7 @@ def read_table(theirs: nn.Module, config: object, several: bool) -> Table:
 
 
 class Turn(NamedTuple):
-    """The entries of each head that a layer rotates: as many as the table covers, from index ``start`` on."""
+    """The entries of each head that a layer rotates: as many as the table covers, starting at index ``start``."""
 
     start: int
     layout: str
@@ -154,12 +155,11 @@ _REHEARSAL = "ropebook_rehearsal"
 def turns_of(
     owner: nn.Module, base: float, layout: str, rotary_dim: int
 ) -> dict[nn.Module, Turn | None]:
-    """Find each attention module that calls an attention function, and the entries that the module rotates, or None if
-    it rotates none.
+    """Find every attention module that calls an attention function, and the entries that each module rotates.
 
-    The same tokens go through the model in two rows, one with angle 0 and one with the table's angles. The queries and
-    keys of the two rows must differ by exactly that rotation when they reach the attention function, or not at all.
-    ``ValueError`` otherwise.
+    An attention module that rotates nothing is mapped to None. The same tokens go through the model in two rows, one
+    with angle 0 and one with the table's angles. When the queries and keys reach the attention function, those of the
+    two rows must differ by exactly that rotation, or not at all. Raises ``ValueError`` otherwise.
     """
     length = 5
     positions = torch.arange(1, length + 1)
@@ -191,7 +191,7 @@ def turns_of(
 
 
 def check_attention(module: nn.Module, options: Mapping[str, object]) -> None:
-    """Raise ``ValueError`` if the attention of this module computes more than softmax(q·k + mask)·v."""
+    """Raise ``ValueError`` if this module's attention computes anything other than softmax(q·k + mask)·v."""
     for name in _CHANGES_SCORES:
         if options.get(name) is not None:
             what = "attention sinks" if name in ("s_aux", "sinks") else name
@@ -243,14 +243,16 @@ def turned_from(
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors are equal up to rounding in their type. They may differ by a few units in the last
-    place of the largest number."""
+    """Return whether two tensors are equal up to rounding in their type.
+
+    They may differ by a few units in the last place of the largest number.
+    """
     allowed = 32 * torch.finfo(a.dtype).eps * float(a.abs().max())
     return bool((a - b).abs().max() <= allowed)
 
 
 class _Given(nn.Module):
-    """Replaces a ``rotary_emb`` and returns the same cosines and sines for any input."""
+    """Replaces a ``rotary_emb``, and returns the same cosines and sines for any input."""
 
     def __init__(self, tables: list[Tensor], theirs: nn.Module):
         super().__init__()
@@ -270,8 +272,10 @@ class _Given(nn.Module):
 def _rehearsing(
     owner: nn.Module, given: nn.Module, calls: list[Call]
 ) -> Iterator[None]:
-    """Return a context manager in which the model uses these tables, and an attention function that records its calls
-    and returns 0."""
+    """Return a context manager in which the model uses the tables in ``given`` and a recording attention function.
+
+    The attention function appends each call to ``calls`` and returns 0.
+    """
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 

@@ -1,5 +1,4 @@
-"""Measures of a method: which pairs meet new angles, how much it stretches them, and the error of caching rotated
-keys."""
+"""Measures of a method: which pairs meet new angles, how far pairs are stretched, and the error of a rotated cache."""
 
 from __future__ import annotations
 
@@ -56,7 +55,8 @@ def least_ntk_factor(
     6.68
 
     Raises:
-        ValueError: not even the first pair has completed a turn, and no factor stretches that pair.
+        ValueError: not even the first pair has completed a turn; no factor can help, because the first pair is never
+        stretched.
     """
     length_factor(trained_length, target_length)
     known = turned(inv_freq, trained_length)
@@ -77,7 +77,7 @@ def overshoot(
     target_length: int,
     scaled: Float[Tensor, " pairs"],
 ) -> Float[Tensor, " pairs"]:
-    """Return by how many radians each pair exceeds its training angles: shape (d/2,), at least 0.
+    """Return by how many radians each pair exceeds its training angles. The result has shape (d/2,) and is at least 0.
 
     ``scaled`` are the frequencies in use at ``target_length``; for the plain model, pass ``inv_freq``. For a pair that
     did not complete a turn in training (`turned`), the result is max(0, (L′ − 1)θ′_i − (L − 1)θ_i). For the other pairs
@@ -97,8 +97,9 @@ def overshoot(
 def stretch(
     scaling: Scaling, inv_freq: Float[Tensor, " pairs"], length: int | None = None
 ) -> Float[Tensor, " pairs"]:
-    """Return by how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,). A value of 1 means that
-    the pair is kept, and a value of s that it is interpolated.
+    """Return by how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,).
+
+    A value of 1 means that the pair is kept; a value of s means that it is interpolated.
 
     >>> from ropebook.rope import inv_freq
     >>> from ropebook.extrapolation import NTKAware
@@ -118,9 +119,9 @@ class PaperAndCode(NamedTuple):
 
     # the paper's θ′ divided by the code's, for each pair
     ratio: Tensor
-    # the largest ratio between them, in either direction
+    # the larger of ratio and 1/ratio, at the pair where it is largest
     largest: float
-    # the pair with this ratio
+    # the index of this pair
     pair: int
 
 
@@ -153,19 +154,20 @@ def paper_against_code(
 class CacheError(NamedTuple):
     """The result of `cache_error`, for the last query of a sequence of T tokens."""
 
-    # (T,): how long the sequence was when each key was rotated
+    # (T,): the length of the sequence when each key was rotated
     lengths: Tensor
     # (…, T): the method's scores in one pass over the whole sequence
     exact: Tensor
-    # (…, T): scores in which each key keeps the rotation from its arrival
+    # (…, T): scores in which each key keeps the rotation it received on arrival
     cached: Tensor
-    # the largest difference between the two
+    # the largest difference between exact and cached
     largest: float
 
 
 def arrival_lengths(length: int, prefill: int = 1) -> Int[Tensor, " length"]:
-    """Return the length of the sequence when each key arrived: ``prefill`` for the first ``prefill`` keys, and one more
-    for each key after them. Shape (length,), int64.
+    """Return the length of the sequence when each key arrived: shape (length,), int64.
+
+    The length is ``prefill`` for the first ``prefill`` keys, and one more for each key after them.
 
     >>> arrival_lengths(6, prefill=3)
     tensor([3, 3, 3, 4, 5, 6])
@@ -188,8 +190,8 @@ def cache_error(
     (…, T, d): keys 0 … T − 1. Both must be unrotated, interleaved, float64 or float32.
 
     The query is always rotated with the frequencies for length T. A method that changes distances rotates it twice: by
-    its own position, and by the position that it has for far keys. The error is zero if the frequencies do not follow
-    the length, as with ``fixed``. A cache of unrotated keys has no error either; its scores are ``exact``.
+    its own position, and by the position it is given for far keys. The error is zero if the frequencies do not depend
+    on the current length, as with ``fixed``. A cache of unrotated keys has no error either; its scores are ``exact``.
 
     >>> from ropebook.rope import inv_freq
     >>> from ropebook.extrapolation import DynamicNTK

@@ -1,5 +1,4 @@
-"""The facts about a method, and the base class of all methods, which defines what a method may change in an attention
-layer."""
+"""The facts about a method, and the base class of all methods, which defines what a method may change."""
 
 from __future__ import annotations
 
@@ -16,8 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """The facts about a method. Pages, explorers and tests read the facts from here, so no other list of methods has to
-    be maintained."""
+    """The facts about a method.
+
+    Pages, explorers and tests all read them from here, so this is the only list of methods.
+    """
 
     # the name for `make`
     name: str
@@ -56,15 +57,17 @@ class Extension:
 
     acts_on: ClassVar[str]
     facts: ClassVar[Method]
-    # whether its frequencies depend on the length of the text
+    # whether the frequencies depend on the current length of the sequence
     follows_length: ClassVar[bool] = False
 
     @classmethod
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> Extension:
-        """Make the method with the options that take a model from L tokens to L′. Only methods that `choices`
-        recommends implement this."""
+        """Make the method with the options that extend a model from L tokens to L′.
+
+        Only methods that `choices` recommends implement this.
+        """
         raise NotImplementedError(f"{cls.__name__} is recommended for nothing")
 
     def rotary(self, dim: int) -> dict[str, object]:

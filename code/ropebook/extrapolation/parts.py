@@ -16,7 +16,9 @@ from ropebook.shapes import Float, Real
 
 
 def length_factor(trained_length: int, target_length: int) -> float:
-    """Return the factor s = L′/L, at least 1. ``ValueError`` if the target length is shorter than the trained length.
+    """Return the factor s = L′/L, at least 1.
+
+    Raises ``ValueError`` if the target length is less than the trained length.
 
     >>> length_factor(4096, 16384)
     4.0
@@ -27,7 +29,7 @@ def length_factor(trained_length: int, target_length: int) -> float:
 
 
 def grown_to(length: int | None, trained_length: int) -> float:
-    """Return max(1, n/L). For an int this is a float; for a symbolic length in torch.export it is an expression."""
+    """Return max(1, n/L): a float for an int, and an expression for a symbolic length in torch.export."""
     if length is None:
         raise ValueError(
             "length must be known where the frequencies follow it, got None: "
@@ -43,8 +45,9 @@ def grown_to(length: int | None, trained_length: int) -> float:
 
 
 def ntk_base(base: float, dim: int, factor: float) -> float:
-    """Return the base of NTK-aware scaling, b′ = b·s^(d/(d−2)). ``ValueError`` for d = 2, because the exponent is then
-    undefined.
+    """Return the base of NTK-aware scaling, b′ = b·s^(d/(d−2)).
+
+    Raises ``ValueError`` for d = 2, because the exponent is then undefined.
 
     >>> round(ntk_base(10000.0, 128, 4.0))
     40890
@@ -58,9 +61,9 @@ def ntk_base(base: float, dim: int, factor: float) -> float:
 
 
 def ntk_exponent():
-    """Let sympy find the exponent d/(d − 2): the x for which the base b·s^x divides the last pair by exactly s.
+    """Let sympy find the exponent d/(d − 2), for which the base b·s^x divides the last pair's frequency by exactly s.
 
-    For any x the first pair is divided by 1, because b′^0 = 1. Returns a sympy expression in the symbol d.
+    For any x the first pair's frequency is divided by 1, because b′^0 = 1. Returns a sympy expression in the symbol d.
 
     >>> ntk_exponent()
     d/(d - 2)
@@ -85,8 +88,10 @@ def divide_by_powers(
 
 
 def log_base_of(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, ""]:
-    """Find ln b for frequencies θ_i = b^(−2i/d), as a 0-dimensional tensor. ``ValueError`` if they do not have this
-    form."""
+    """Find ln b for frequencies θ_i = b^(−2i/d), as a 0-dimensional tensor.
+
+    Raises ``ValueError`` if the frequencies do not have this form.
+    """
     pairs = len(several_pairs(frequencies(inv_freq)))
     log_base = -inv_freq[-1].log() * (pairs / (pairs - 1))
     expected = (-log_base * torch.arange(pairs).to(inv_freq) / pairs).exp()
@@ -203,8 +208,9 @@ def ramp_range(
 
 
 def yarn_factor(factor: float, weight: float = 1.0) -> float:
-    """Return YaRN's factor on cos and sin, 0.1·w·ln s + 1, which is 1 for s = 1. It multiplies the rotated entries'
-    part of a score by its square. Peng et al. 2023, section 3.4.
+    """Return YaRN's factor on cos and sin, 0.1·w·ln s + 1, which is 1 for s = 1.
+
+    The rotated entries' contribution to a score is multiplied by its square. Peng et al. 2023, section 3.4.
 
     >>> round(yarn_factor(16.0), 4), round(yarn_factor(16.0) ** 2, 4)
     (1.2773, 1.6314)
@@ -214,9 +220,10 @@ def yarn_factor(factor: float, weight: float = 1.0) -> float:
 
 
 def softmax_scale(head_dim: int, factor: float, mscale_all_dim: float) -> float:
-    """Return the scale of q·k for a model in which cos and sin have no factor, as in DeepSeek-V3: yarn_factor(s,
-    mscale_all_dim)²/√d. It also scales the part of q·k that comes from unrotated entries, while a factor on cos and sin
-    scales only the rotated part.
+    """Return the scale of q·k for a model without a factor on cos and sin, as in DeepSeek-V3.
+
+    The scale is yarn_factor(s, mscale_all_dim)²/√d. It also applies to the part of q·k that comes from unrotated entries,
+    while a factor on cos and sin applies only to the rotated part.
 
     >>> round(softmax_scale(64, 1.0, 1.0), 4)
     0.125
@@ -285,7 +292,7 @@ def several_pairs(inv_freq: Float[Tensor, " pairs"]) -> Float[Tensor, " pairs"]:
 def same_pairs(
     inv_freq: Float[Tensor, " pairs"], scaled: Float[Tensor, " pairs"]
 ) -> None:
-    """Raise ``ValueError`` unless both are the frequencies of the same number of pairs."""
+    """Raise ``ValueError`` unless both tensors contain frequencies for the same number of pairs."""
     if frequencies(scaled).shape != frequencies(inv_freq).shape:
         raise ValueError(
             f"the scaled frequencies must be as many as inv_freq, {len(inv_freq)}, got {len(scaled)}"

@@ -22,8 +22,10 @@ from ropebook.figures import (
 
 
 def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None:
-    """Plot by how much six methods stretch each pair of a model, for sequences of ``target_length`` tokens, which is 4
-    times the trained length."""
+    """Plot by how much six methods stretch each pair of a model.
+
+    ``target_length`` must be 4 times the trained length.
+    """
     factor = target_length / trained_length
     lines = (
         (

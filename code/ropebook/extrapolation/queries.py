@@ -32,7 +32,7 @@ class LogN(Extension):
     """Multiplies the query at position m by max(1, ln(m + 1)/ln L), so that attention stays sharp when there are more
     keys.
 
-    Su 2021. The maximum comes from Su's code for ReRoPE; because of it, nothing changes up to L. The method does not
+    Su 2021. The maximum is taken in Su's code for ReRoPE, and ensures that nothing changes up to L. The method does not
     change positions, so it can be combined with any other method.
 
     >>> import torch
@@ -49,8 +49,10 @@ class LogN(Extension):
     def query_scale(
         self, positions: Real[Tensor, " *shape"]
     ) -> Float[Tensor, " *shape"]:
-        """Return the factor at each position: float64, with the shape of ``positions``. ``ValueError`` for a position
-        below 0, if the values may be read."""
+        """Return the factor at each position, in float64 and with the shape of ``positions``.
+
+        Raises ``ValueError`` for a position below 0, if the values may be read.
+        """
         seen = exact_positions(positions) + 1
         if checks.readable(positions):
             checks.entries("positions", positions, 0, LARGEST_POSITION)

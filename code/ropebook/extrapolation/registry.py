@@ -1,4 +1,4 @@
-"""All methods by name. The facts about each method are attached to its class."""
+"""Registry of all methods by name. The facts about each method are attached to its class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ropebook import checks
 from ropebook.extrapolation import distances, dynamic, frequencies, queries, trained
 from ropebook.extrapolation.methods import Extension, Method
 
-# The methods, in the order in which the files define them.
+# The methods, in the order in which their modules define them.
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         value.facts.name: value.facts
@@ -20,7 +20,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     }
 )
 
-# Hugging Face transformers' rope_types that have different names here.
+# Hugging Face transformers' rope_types whose names differ from ours.
 _THEIRS = {"dynamic": "dynamic_ntk"}
 
 
@@ -56,7 +56,7 @@ def make(name: str, **options: object) -> Extension:
 
 
 def methods_table() -> list[dict[str, str]]:
-    """Return the registry as rows of strings, one row for each method, from which a page makes a table.
+    """Return the registry as rows of strings, one per method. A page shows them as a table.
 
     >>> methods_table()[0]["method"], methods_table()[0]["in transformers"]
     ('position interpolation', 'linear')

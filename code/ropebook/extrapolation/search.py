@@ -1,4 +1,4 @@
-"""LongRoPE's search, which finds a factor for each pair with an evolutionary algorithm."""
+"""LongRoPE's search: an evolutionary algorithm that finds a factor for each pair."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Search(NamedTuple):
     factors: Tensor
     # the objective for these factors
     value: float
-    # the best value so far: at the start, then after each generation
+    # the best value found so far: at the start, and after each generation
     history: list[float]
 
 
@@ -36,14 +36,15 @@ def search_factors(
     population: int = 32,
     generator: torch.Generator | None = None,
 ) -> Search:
-    """Search for factors f_i that make ``objective(factors)`` small, with an evolutionary algorithm. This is a small
-    version of the search in Ding et al. 2024, section 3.
+    """Search for factors f_i that make ``objective(factors)`` small, with an evolutionary algorithm.
+
+    This is a small version of the search in Ding et al. 2024, section 3.
 
     Like the paper's search, it starts from known methods (interpolation, NTK-aware, YaRN) and variants of them. Factors
     stay within 1 … 1.25·s and never decrease from one pair to the next. A quarter of the population survives each
-    generation; the rest are replaced by children of two survivors or variants of one. The result is never worse than
-    the best of the three methods. The search calls the objective at most population·(1 + generations) times. You choose
-    the objective; in the paper it is a model's perplexity on long texts.
+    generation; the rest is replaced by children of two survivors and variants of single survivors. The result is never
+    worse than the best of the three methods. The search calls the objective at most population·(1 + generations) times.
+    You choose the objective; in the paper it is a model's perplexity on long texts.
 
     >>> from ropebook.rope import inv_freq
     >>> def far_from_two(factors): return (factors - 2).square().sum().item()

@@ -1,4 +1,4 @@
-"""Methods that need a model trained with them: another base, or pairs that are not rotated."""
+"""Methods that require training: another base, or pairs that are not rotated."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ __all__ = ["BaseChange", "Partial", "Proportional"]
 )
 @dataclass(frozen=True)
 class BaseChange(Frequencies):
-    """Another base, with which the model is then trained further ("adjusted base frequency"): Xiong et al. 2023, b =
-    500000.
+    """A different base, for further training ("adjusted base frequency"): Xiong et al. 2023, b = 500000.
 
     >>> BaseChange(base=1e6)(rope.inv_freq(4))
     (tensor([1.0000, 0.0010], dtype=torch.float64), 1.0)
@@ -76,8 +75,9 @@ class BaseChange(Frequencies):
 )
 @dataclass(frozen=True)
 class Partial(Frequencies):
-    """Partial rotary: only the first ``fraction`` of the d entries is rotated, and the exponent is divided by the
-    number of rotated entries instead of d.
+    """Partial rotary: only a ``fraction`` of the d entries, at the start of the head, is rotated.
+
+    The exponent is divided by the number of rotated entries instead of d.
 
     The result has fewer frequencies than ``inv_freq``: base^(−2i/r) with r = ⌊fraction·d⌋, which must be even. The
     rest of each vector is left unchanged (`ropebook.efficient.apply_rotary`). Wang and Komatsuzaki 2021 (GPT-J) rotate
@@ -100,8 +100,10 @@ class Partial(Frequencies):
         return (-exponents * log_base_of(inv_freq)).exp(), 1.0
 
     def rotary_dim(self, dim: int) -> int:
-        """Return r = ⌊fraction·d⌋, which `ropebook.efficient.RotaryEmbedding` calls ``rotary_dim``. ``ValueError`` if r
-        is odd or 0."""
+        """Return r = ⌊fraction·d⌋, which `ropebook.efficient.RotaryEmbedding` calls ``rotary_dim``.
+
+        Raises ``ValueError`` if r is odd or 0.
+        """
         entries = int(dim * self.fraction)
         return checks.even("fraction * dim, rounded down,", entries)
 
@@ -121,7 +123,9 @@ class Partial(Frequencies):
 )
 @dataclass(frozen=True)
 class Proportional(Frequencies):
-    """p-RoPE: the first ``fraction`` of the pairs keep their θ, while the slower ones are not rotated at all (θ = 0).
+    """p-RoPE: a ``fraction`` of the pairs, the fastest ones, keep their θ.
+
+    The slower pairs are not rotated at all (θ = 0).
 
     Unlike in `Partial`, the exponent is still divided by d. Barbero et al. 2024. In transformers the method is called
     "proportional", and all θ are also divided by ``factor``.

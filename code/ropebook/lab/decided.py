@@ -1,7 +1,7 @@
-"""What the second rule (`ropebook.lab.rule_two`) says, from the cells that
-``benchmarks/asking.py decide`` stored, and its tables for pages.
+"""Results of the second rule (`ropebook.lab.rule_two`), and their tables for pages.
 
-The functions that take ``found`` expect the contents of results/order_decided.json.
+They are computed from the cells that ``benchmarks/asking.py decide`` stored. The functions that take ``found`` expect
+the contents of results/order_decided.json.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ name."""
 
 
 def _cells(folder: Path) -> dict[str, dict]:
-    """Read the cells in ``folder`` (results/asking/decide), by the name of their file."""
+    """Read the cells in ``folder`` (results/asking/decide) into a dictionary with their file names as keys."""
     return {
         path.name: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("*-[0-9].json"))
@@ -45,11 +45,11 @@ def _cells(folder: Path) -> dict[str, dict]:
 
 
 def told(folder: Path) -> rule_two.Told:
-    """Return what the cells in ``folder`` (results/asking/decide) tell, by cell and seed.
+    """Read the results in ``folder`` (results/asking/decide), grouped by cell and seed.
 
     Raises:
-        ValueError: a cell was measured by another rule or on another text, or from
-            other weights than another cell of the same model.
+        ValueError: a cell was measured by another rule or on another text, or its weights differ from those of another
+        cell of the same model.
     """
     found: dict[str, dict[int, Mapping]] = {}
     weights: dict[str, str] = {}
@@ -71,8 +71,10 @@ def told(folder: Path) -> rule_two.Told:
 
 
 def provenance(folder: Path) -> dict[str, object]:
-    """Return where and when the cells in ``folder`` were measured: the latest record, with
-    the devices of all cells."""
+    """Return where and when the cells in ``folder`` were measured.
+
+    The result is the latest record, with the devices of all cells.
+    """
     records = [one["provenance"] for one in _cells(folder).values()]
     devices = sorted({one["device"] for one in records})
     latest = max(records, key=lambda one: one["date"])
@@ -80,9 +82,11 @@ def provenance(folder: Path) -> dict[str, object]:
 
 
 def gathered(folder: Path) -> dict[str, object]:
-    """Judge all claims, with all seeds and with the new ones alone. The result also has
-    the mean of each cell and seed, and the order scores by distance, which no claim asks
-    for. Raises ``ValueError`` as `told` does."""
+    """Judge all claims, first with all seeds and then with the new seeds alone.
+
+    The result also contains the mean for each cell and seed, and the order scores by distance, on which no claim
+    depends. Raises ``ValueError`` as `told` does.
+    """
     cells = told(folder)
     claims = rule_two.claims()
     whole = rule_two.judge(claims, cells)
@@ -133,8 +137,10 @@ def _mean(cell: Mapping[str, Sequence], layout: str) -> float:
 
 
 def _by_distance(cells: rule_two.Told, folder: Path) -> dict[str, list]:
-    """By cell, the order score of each seed in each of the `OCTAVES` of the distance to
-    the earlier record: (seeds, octaves)."""
+    """Compute the order scores of each cell by seed and distance: (seeds, octaves).
+
+    ``OCTAVES`` are ranges of the distance to the earlier record.
+    """
     path = folder / "contexts.json"
     far = np.array(json.loads(path.read_text(encoding="utf-8"))["order"])
     last = OCTAVES[-1]
@@ -162,8 +168,10 @@ def verdict(found: Mapping, id: str) -> Mapping:
 
 
 def verdicts(found: Mapping, ids: Sequence[str]) -> Columns:
-    """Tabulate claims with their differences, 95 % intervals and outcomes: with all seeds,
-    and with the new ones alone."""
+    """Tabulate claims with their differences, 95 % intervals and outcomes.
+
+    The table shows the results for all seeds, and for the new seeds alone.
+    """
     rows = [verdict(found, id) for id in ids]
     new = "seeds " + " and ".join(map(str, found["new"])) + " alone"
     return {
@@ -180,8 +188,10 @@ def verdicts(found: Mapping, ids: Sequence[str]) -> Columns:
 
 
 def methods(found: Mapping) -> Columns:
-    """Tabulate what each method changes, compared with RoPE as it is, on Python. A star
-    marks a difference that the rule is sure of."""
+    """Tabulate what each method changes on Python code, compared with plain RoPE.
+
+    A star marks a difference that the rule considers certain.
+    """
     columns: Columns = {
         "method": [TITLES[name.partition("/")[0]] for name in rule_two.METHODS]
     }
@@ -196,7 +206,7 @@ def methods(found: Mapping) -> Columns:
 
 
 def _titled(text: str) -> str:
-    """Replace the model's name at the beginning of a claim by its title."""
+    """Replace the model's name at the beginning of a claim with its title."""
     name, colon, rest = text.partition(":")
     return title(name) + colon + rest if name in _MODELS else text
 

@@ -1,5 +1,6 @@
-"""Predict the score that a head would give to a record at any distance. Plotted
-against distance, these scores form a curve that folds back.
+"""Predict the score that a head would give to a record at any distance.
+
+Plotted against distance, these scores form a curve that folds back.
 
 A score is Σ_i Re(q_i k̄_i e^{iθ_iΔ})/√d. Once we have measured the products
 q_i k̄_i for a question and a record, they give us the score at every distance and
@@ -22,22 +23,22 @@ from ropebook.lab.frequencies import rotary_of
 from ropebook.lab.model import LanguageModel
 from ropebook.shapes import Complex, Float
 
-# number of questions per batch
+# the number of questions per batch
 _BATCH = 64
 
 
 class Products(NamedTuple):
-    """The mean of q_i k̄_i/√d for each kind of question: complex128 (layers, heads,
-    d/2). The mean is taken over all questions of that kind, and over both records
-    that have the key asked for."""
+    """The mean of q_i k̄_i/√d for each kind of question: complex128 (layers, heads, d/2).
+
+    The mean is taken over all questions of that kind, and over both records that have the requested key.
+    """
 
     first: Complex[Tensor, "layers heads pairs"]
     last: Complex[Tensor, "layers heads pairs"]
 
     @property
     def contrast(self) -> Complex[Tensor, "layers heads pairs"]:
-        """The difference between the two kinds of question, ``first`` minus
-        ``last``."""
+        """The difference between the two kinds of question: ``first`` minus ``last``."""
         return self.first - self.last
 
 
@@ -45,13 +46,12 @@ class Products(NamedTuple):
 def each(
     model: LanguageModel, asked: Asked
 ) -> Complex[Tensor, "layers heads questions two pairs"]:
-    """Compute q_i k̄_i/√d for every question and the two records with its key,
-    starting with the earlier record. Returns complex128 (layers, heads,
-    contexts · n, 2, d/2).
+    """Compute q_i k̄_i/√d for every question and the two records with its key, starting with the earlier record.
 
-    ``model`` must use rotation, with no context-extension method. ``asked`` must
-    contain contexts of the order task that are no longer than the trained length.
-    Raises ``ValueError`` for a model that does not rotate.
+    Returns complex128 (layers, heads, contexts · n, 2, d/2).
+
+    ``model`` must use rotation without a context-extension method. ``asked`` must contain contexts of the order task
+    that are no longer than the trained length. Raises ``ValueError`` for a model that does not rotate.
 
     >>> import numpy as np
     >>> from ropebook.lab.asking import Layout, contexts
@@ -89,8 +89,10 @@ def _each(
 
 
 def products(model: LanguageModel, asked: Asked) -> Products:
-    """Average the products that `each` returns. Raises the errors of `each`, and
-    ``ValueError`` unless the contexts have both kinds of questions."""
+    """Average the products that `each` returns.
+
+    Raises the errors of `each`, and ``ValueError`` unless the contexts contain both kinds of questions.
+    """
     first = asked.first.reshape(-1)
     if not first.any() or first.all():
         raise ValueError(

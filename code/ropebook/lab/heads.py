@@ -24,7 +24,7 @@ from ropebook.shapes import Int
 NEAR = (8, 32)
 """`heads` sums each head's weight over the last 8 bytes and over the last 32."""
 
-# number of rows per batch
+# the number of rows per batch
 _BATCH = 16
 
 
@@ -33,6 +33,7 @@ def queries_and_keys(
     model: LanguageModel, tokens: Int[Tensor, "batch seq"]
 ) -> list[tuple[Tensor, Tensor]]:
     """Return each layer's q and k as they enter the score, rotated if the model rotates.
+
     The shapes are (batch, heads, T, head_dim) and (batch, kv_heads, T, head_dim).
 
     Raises ``ValueError`` if the model uses a method that changes distances (ReRoPE,
@@ -96,8 +97,7 @@ class Attention(NamedTuple):
     """The result of `attention_by_distance`, in float64. The first three fields have
     shape (layers, heads, T); the last has shape (layers, heads)."""
 
-    # Mean weight at each distance, averaged over the queries that have a key that far
-    # back.
+    # Mean weight at each distance, averaged over the queries that have a key at that distance.
     weights: Tensor
     # Mean score before the softmax at each distance, over the same queries.
     scores: Tensor
@@ -135,8 +135,7 @@ def attention_by_distance(
         ]
         met = [torch.stack(kind) for kind in zip(*layers, strict=True)]
         first += met[0][..., 0].sum(-1)
-        # The last axis has one entry for each visible pair of query and key. We sum
-        # these entries by distance.
+        # The last axis has one entry for each visible (query, key) combination. We sum these entries by distance.
         by_distance = [
             x.new_zeros(*x.shape[:2], length).index_add(
                 2, distance[seen], x[..., seen]
@@ -153,8 +152,10 @@ def attention_by_distance(
 def _met(
     model: LanguageModel, q: Tensor, k: Tensor, start: int
 ) -> tuple[Tensor, Tensor]:
-    """Sum a layer's weights and scores over the batch, for the queries from ``start``
-    onwards. Returns two float64 tensors (heads, T − start, T) on the CPU."""
+    """Sum a layer's weights and scores over the batch, for the queries from ``start`` onwards.
+
+    Returns two float64 tensors (heads, T − start, T) on the CPU.
+    """
     bias = None
     if model.scheme == "alibi":
         bias = alibi_bias(model.n_heads, q.shape[-2], device=q.device).to(q.dtype)
@@ -194,8 +195,10 @@ class Head(NamedTuple):
 
 
 def heads(attention: Attention) -> list[Head]:
-    """Return one row for each head of each layer. Raises ``ValueError`` if T < 4, which
-    is too short to compute a correlation."""
+    """Return the measurements of every head in every layer, one row per head.
+
+    Raises ``ValueError`` if T < 4, which is too short to compute a correlation.
+    """
     length = attention.share.shape[-1]
     checks.integer("T", length, minimum=4)
     middle = slice(1, length // 2 + 1)

@@ -1,10 +1,11 @@
-"""Look inside a trained model: find out which frequencies its heads use, how far back
-they look, and what they lose when a frequency changes.
+"""Look inside a trained model: which frequencies its heads use, how far back they look, and what they depend on.
 
-This module takes all of these measurements for one model. `heads` measures what the
-heads do, and `frequencies` builds copies of the model with other frequencies. Input is
-given either as tokens (batch, T) or as windows (files, T + 1), which contain the inputs
-and, shifted by one, the targets. Nothing is trained here; we only modify trained models.
+The last question is answered by changing frequencies.
+
+This module takes all of these measurements for one model. The module `heads` measures what the heads do, and
+`frequencies` builds copies of the model with other frequencies. Input is given either as tokens (batch, T) or as
+windows (files, T + 1), which contain the inputs and, shifted by one, the targets. Nothing is trained here; we only
+modify trained models.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ CACHED = ("none", "linear", "ntk", "ntk_by_parts", "yarn", "dynamic_ntk")
 # the scaling factor for the methods in CACHED that take one
 FACTOR = 4
 
-# number of rows per batch
+# the number of rows per batch
 _BATCH = 16
 
 
@@ -86,8 +87,9 @@ _BATCH = 16
 def decoded_bits(
     model: LanguageModel, windows: Int[Tensor, "files bytes"], prefill: int
 ) -> Float[Tensor, "files decoded"]:
-    """Return the bits per byte from position ``prefill`` onwards when the model reads
-    byte by byte from a cache: float32 (files, T − prefill).
+    """Return the bits per byte when the model reads byte by byte from a cache, from position ``prefill`` onwards.
+
+    The result is float32 (files, T − prefill).
 
     The first ``prefill`` bytes are read in one pass. Each key is rotated once, when it
     enters the cache, and never again.
@@ -193,9 +195,10 @@ def measure(
 
 
 def bin_edges(length: int, single: int = 16, per_octave: int = 4) -> list[int]:
-    """Return the edges of bins for distances up to ``length``. Each distance below
-    ``single`` has its own bin; after that, there are ``per_octave`` bins for each
-    doubling of the distance.
+    """Return the edges of bins for distances up to ``length``.
+
+    Each distance below ``single`` has its own bin; after that, there are ``per_octave`` bins for each doubling of the
+    distance.
 
     >>> bin_edges(16, single=4, per_octave=2)
     [0, 1, 2, 3, 4, 6, 8, 11, 16]
@@ -214,8 +217,9 @@ def bin_edges(length: int, single: int = 16, per_octave: int = 4) -> list[int]:
 def binned(
     values: Float[Tensor, "*shape distances"], edges: Sequence[int]
 ) -> Float[Tensor, "*shape bins"]:
-    """Average values of shape (…, T) over bins of distances. The result has shape
-    (…, len(edges) − 1). Each bin includes its lower edge but not its upper edge.
+    """Average values of shape (…, T) over bins of distances.
+
+    The result has shape (…, len(edges) − 1). Each bin includes its lower edge but not its upper edge.
 
     Raises ``ValueError`` unless the edges increase and lie between 0 and T.
     """
@@ -232,9 +236,10 @@ def binned(
 def _within_and_beyond(
     plain: Tensor, others: Sequence[Tensor], length: int
 ) -> dict[str, object]:
-    """Apply `_changes` to the positions before L and, under "beyond", to those from L
-    onwards. Reading each file once is enough for both, because later bytes do not affect
-    earlier ones."""
+    """Apply `_changes` to the positions before L and, under "beyond", to those from L onwards.
+
+    Each file has to be read only once, because later bytes do not affect earlier ones.
+    """
     within = _changes(plain[:, :length], [bits[:, :length] for bits in others])
     beyond = _changes(plain[:, length:], [bits[:, length:] for bits in others])
     return {
@@ -244,8 +249,11 @@ def _within_and_beyond(
 
 
 def _changes(plain: Tensor, others: Sequence[Tensor]) -> dict[str, object]:
-    """Average the bits per byte, (files, T), over files: for the model itself, for each
-    of the others, and for the paired differences between them."""
+    """Average the bits per byte (files, T) over positions and files.
+
+    The result contains the means for the model itself and for each of the others, and the paired differences between
+    them.
+    """
     plain, *others = (bits.double().mean(1) for bits in (plain, *others))
     changes = [paired(other, plain) for other in others]
     return {
@@ -269,8 +277,7 @@ def _cache(model: LanguageModel, windows: Tensor) -> dict[str, object]:
         other = with_method(model, method, options)
         whole = position_bits(other, windows)[:, prefill:]
         cached = decoded_bits(other, windows, prefill)
-        # Only the last position is compared. If a method adapts to the length, decoding
-        # processed the earlier bytes when the input was still shorter, so reading
-        # everything in one pass gives no number to compare them with.
+        # Only the last position is compared. If a method adapts to the length, the earlier bytes were decoded when the
+        # input was still shorter, so a single pass over the whole input yields nothing to compare them with.
         differences.append((cached - whole)[:, -1].abs().max().item())
     return {"methods": list(CACHED), "difference": differences}

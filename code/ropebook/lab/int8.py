@@ -1,5 +1,4 @@
-"""Store each weight as one byte, with one scale per row. Notebooks contain the small model
-in this form."""
+"""Store each weight as one byte, with one scale per row. Notebooks contain the small model in this form."""
 
 from __future__ import annotations
 
@@ -19,9 +18,10 @@ SCALES = ".scales"
 
 
 def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Round matrices to int8 (rows, columns). The scales of each matrix, float32 (rows,),
-    are stored under the matrix's name plus `SCALES`. Everything else is returned
-    unchanged, including weights that have already been rounded.
+    """Round matrices to int8 (rows, columns).
+
+    Each matrix's scales, float32 (rows,), are stored under the name of the matrix followed by `SCALES`. Everything else
+    is returned unchanged, including weights that have already been rounded.
 
     >>> stored = rounded({"w": torch.tensor([[1.0, -0.25], [0.0, 0.0]])})
     >>> stored["w"].tolist(), (stored["w.scales"] * LARGEST).tolist()
@@ -41,8 +41,9 @@ def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Undo `rounded`: convert rounded matrices back to float32. Other weights are returned
-    unchanged.
+    """Undo `rounded`: convert rounded matrices back to float32.
+
+    Other weights are returned unchanged.
 
     >>> restored(rounded({"w": torch.tensor([[1.0, -0.25]])}))["w"]
     tensor([[ 1.0000, -0.2540]])

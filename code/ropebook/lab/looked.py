@@ -13,18 +13,20 @@ from ropebook.shapes import Float
 
 
 def shares(run: Mapping) -> Float[Tensor, "layers heads pairs"]:
-    """Return how much each pair can contribute to a head's scores, as a share of
-    what all pairs can contribute; float64. We measure it by the product of the mean
-    lengths of the pair's query and key, which rotation does not change. For each
-    head, the shares sum to 1.
+    """Return how much each pair can contribute to a head's scores, as a share of what all pairs can contribute.
+
+    The measure is the product of the mean lengths of the pair's query and key, which rotation does not change. For each
+    head, the shares sum to 1. The result is float64.
     """
     q, k = (torch.tensor(run["pair_norms"][name]).double() for name in "qk")
     return q * k / (q * k).sum(-1, keepdim=True)
 
 
 def falling(run: Mapping) -> tuple[int, int]:
-    """Count the heads in which the mean score before the softmax falls with
-    distance. Returns that count and the total number of heads."""
+    """Count the heads in which the mean score before the softmax falls with distance.
+
+    Returns that count and the total number of heads.
+    """
     slopes = [head["slope"] for head in run["heads"]]
     return sum(slope < 0 for slope in slopes), len(slopes)
 
@@ -36,15 +38,18 @@ def near(run: Mapping) -> float:
 
 
 def broken(run: Mapping) -> float:
-    """Return how many more bits a byte costs beyond L than within L. This is the
-    damage that a method can repair."""
+    """Return how many more bits a byte costs beyond L than within L.
+
+    This is the damage that a method can repair.
+    """
     part = run["proportional"]
     return part["beyond"]["plain"] - part["plain"]
 
 
 def cured(run: Mapping, fraction: float) -> float:
-    """Return the share of `broken` that disappears if only this fraction of the
-    pairs, the fastest ones, rotate. The result is negative if the damage grows.
+    """Return the share of `broken` that disappears if only this fraction of the pairs rotates, starting with the fastest.
+
+    The result is negative if the damage grows.
 
     Raises ``ValueError`` for a fraction that was not tried.
     """

@@ -1,11 +1,9 @@
-"""Gather the results of the second experiment, as pages show them, from the files that
-`benchmarks/trials.py` stored.
+"""Gather the results of the second experiment for use on pages, from the files that `benchmarks/trials.py` stored.
 
 The files in results/trials contain one number per document or question. Here we keep
 their means (one for each seed), the confidence intervals of comparisons
-(`ropebook.lab.intervals`), and the verdicts (`ropebook.lab.rule`). That is enough for
-the figures and small enough to put in a notebook. Everything here can be recomputed from
-those files, and a test does so.
+(`ropebook.lab.intervals`), and the verdicts (`ropebook.lab.rule`). That is enough for the figures and small enough to
+put in a notebook. Everything here can be recomputed from those files; a test does this.
 """
 
 from __future__ import annotations
@@ -30,12 +28,13 @@ Numbers = Mapping[str, Mapping]
 
 
 def trainings(told: Mapping[str, Mapping]) -> list[dict[str, object]]:
-    """Return a row for each training run, with the facts that pages quote. The rows come
-    from results/trials/<name>.json and are sorted by name. Shares and bits are measured
+    """Return a row for each training run, with the facts that pages quote.
+
+    ``told`` contains results/trials/<name>.json by name, and the rows are sorted by name. Shares and bits are measured
     on the development part, within L.
 
-    "headroom" has the bits with the full context, and with only the last L/2 bytes as
-    context. "floor" has the same two numbers for an ideal reader who knows the language.
+    "headroom" contains the bits with the full context, and with only the last L/2 bytes as context. "floor" contains
+    the same two numbers for an ideal reader who knows the language.
     """
     rows = []
     for name, one in sorted(told.items()):
@@ -106,8 +105,7 @@ def _by_seed(numbers: Numbers) -> dict[str, dict[int, Mapping]]:
 
 
 def id_of(name: str) -> tuple[str, int]:
-    """Split a cell's name into the name without the seed, and the seed. Raises
-    ``ValueError`` if it is not the name of a cell.
+    """Split a cell's name into the seed and the name without it. Raises ``ValueError`` if it is not the name of a cell.
 
     >>> id_of("none-1"), id_of("rope-10000-0-3200/yarn/4")
     (('none', 1), ('rope-10000-3200/yarn/4', 0))
@@ -155,8 +153,7 @@ def _bits_and_curves(rows: Sequence[Mapping]) -> dict[str, object]:
 def _shares(
     by_distance: Mapping[str, str] | None, letter: str = "1"
 ) -> list[float] | None:
-    """Return the share of answers marked with ``letter`` at each distance, from the
-    smallest distance to the largest."""
+    """Return the share of answers marked with ``letter`` at each distance, in order of distance."""
     if by_distance is None:
         return None
     far = [by_distance[distance] for distance in sorted(by_distance, key=int)]
@@ -164,8 +161,7 @@ def _shares(
 
 
 def _means(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """Average each column over the rows. The mean is None for a column that the model
-    did not reach."""
+    """Average each column over the rows. The mean is None for a column that the model did not reach."""
     columns = np.array(rows, dtype=float).mean(0).tolist()
     return [None if math.isnan(mean) else round(mean, 4) for mean in columns]
 
@@ -176,14 +172,14 @@ byte."""
 
 
 def differences(numbers: Numbers) -> dict[str, dict[str, dict[str, Rows]]]:
-    """Return the comparisons shown on the pages, by kind, cell and corpus. For each band
-    there is the mean with its 95 % confidence interval (over seeds and files), or None
-    if a model cannot read that far.
+    """Return the comparisons shown on the pages, by kind, cell and corpus.
+
+    Each band has the mean with its 95 % confidence interval (over seeds and files), or None if a model cannot read that
+    far.
 
     - "plain": every extension minus the model as it was trained.
-    - "last": every cell minus the corresponding plain model that sees only the last L
-      bytes, where that was tested. A model that was trained further is compared instead
-      with itself, seeing only the last L bytes.
+    - "last": every cell minus the corresponding plain model that sees only the last L bytes, if that model was tested.
+      A model that was trained further is compared instead with itself, seeing only the last L bytes.
     - "none": a model that was trained further with a method, minus one that was trained
       for just as long without it.
 
@@ -228,10 +224,10 @@ def _rows(
 
 
 def able(rows: Iterable[Mapping]) -> set[str]:
-    """Return the schemes that can find records within L. ``rows`` is the result of
-    `trainings`. The share of records found must be at least `EMERGED` on average over
-    the seeds, and at least `LEAST` for every seed. If a model was trained for a
-    different number of steps than planned, the name of its scheme includes that
+    """Return the schemes that can find records within L. ``rows`` is the result of `trainings`.
+
+    The share of records found must be at least `EMERGED` on average over the seeds, and at least `LEAST` for every
+    seed. If a model was trained for a different number of steps than planned, the name of its scheme includes that
     number."""
     shares: dict[str, dict[int, float]] = {}
     for row in rows:
@@ -249,9 +245,10 @@ def able(rows: Iterable[Mapping]) -> set[str]:
 def verdicts(
     numbers: Numbers, claims: Iterable[rule.Claim], able: Collection[str]
 ) -> list[dict[str, object]]:
-    """Return each claim with its verdict in one word, its counts and, for each
-    comparison, the mean, the ends of the confidence interval and the outcome. For
-    ``able``, see `rule.judge`."""
+    """Return each claim with its verdict in one word, its counts and its comparisons.
+
+    Each comparison has the mean, the ends of the confidence interval, and the outcome. For ``able``, see `rule.judge`.
+    """
     return [
         {
             "id": verdict.claim.id,
@@ -269,9 +266,10 @@ def verdicts(
 
 
 def caching(numbers: Numbers) -> dict[str, list[float]]:
-    """Return the bits of dynamic NTK from L to 2 L, averaged over files, one number per
-    seed. "cached" means that keys stay as they were rotated on arrival; "anew" means
-    that everything is recomputed."""
+    """Return the bits of dynamic NTK from L to 2 L, averaged over files, one number per seed.
+
+    "cached" means that keys keep the rotation they received on arrival; "anew" means that everything is recomputed.
+    """
     return {
         name: [
             round(float(np.mean(rule.Cached(LONGER, anew).of(numbers, seed))), 4)

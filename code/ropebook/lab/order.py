@@ -1,6 +1,7 @@
-"""Find out which pair tells the model the order of two records. This module gathers the
-results that `benchmarks/asking.py` stored, for use on a page. The results are
-exploratory: no rule has judged them yet.
+"""Find out which pair tells the model the order of two records.
+
+This module gathers the results that `benchmarks/asking.py` stored, for use on a page. The results are exploratory: no
+rule has judged them yet.
 
 A *cell* is a model, with or without a context-extension method, together with its
 answers in every layout, written as letters (`ropebook.lab.asking.letters`). A *map*
@@ -33,8 +34,9 @@ KEPT = ("halved", "still", "doubled")
 
 
 def id_of(name: str) -> tuple[str, int]:
-    """Split a model's name into the name without the seed, and the seed. Raises
-    ``ValueError`` if it is not the name of a model.
+    """Split a model's name into the rest of the name and the seed.
+
+    Raises ``ValueError`` if it is not the name of a model.
 
     >>> id_of("none-1"), id_of("rope-10000-0-3200"), id_of("t5-2-bias-0.1")
     (('none', 1), ('rope-10000-3200', 0), ('t5-bias-0.1', 2))
@@ -70,29 +72,31 @@ def cell_name(model: str, extension: str = "") -> str:
 
 
 def score(letters: Mapping[str, Sequence[str]], layout: str) -> float:
-    """Return the mean of `ropebook.lab.asking.by_context` over all contexts. The first
-    word of ``layout`` is the name of the task."""
+    """Return the mean of `ropebook.lab.asking.by_context` over all contexts.
+
+    The first word of ``layout`` is the name of the task.
+    """
     task = layout.split()[0]
     return float(np.mean(asking.by_context(letters[layout], task)))
 
 
 def named(told: Mapping) -> int:
-    """Return the pair that, according to a map, raises the order score beyond L the
-    most when its frequency is halved. `gathered` calls it the model's pair."""
+    """Return the pair whose halved frequency raises the order score beyond L the most, according to a map.
+
+    `gathered` calls it the model's pair.
+    """
     return int(np.argmax([score(one, "order") for one in told["pairs"]["halved"]]))
 
 
 def twin(told: Mapping, pair: int) -> int:
-    """In a map, find the pair whose share of the query and key lengths is closest to
-    that of ``pair``. Returns a pair other than ``pair`` itself."""
+    """Find the other pair in a map whose share of the query and key lengths is closest to that of ``pair``."""
     gaps = np.abs(np.array(told["shares"]) - told["shares"][pair])
     gaps[pair] = np.inf
     return int(gaps.argmin())
 
 
 def _found(rows: Sequence[str]) -> float:
-    """Return the share of answers that name either of the records with the given key,
-    right or wrong."""
+    """Return the share of answers that name either record with the given key, right or wrong."""
     return asking.share(rows) + asking.share(rows, asking.OTHER)
 
 
@@ -132,8 +136,7 @@ def _map(told: Mapping) -> dict[str, object]:
 
 
 def _counts(rows: Sequence[str], first: Sequence[bool]) -> dict[str, list[float]]:
-    """Return the share of right answers, and the share of answers that name the other
-    record, for each kind of question."""
+    """Return two shares for each kind of question: right answers, and answers that name the other record."""
     table = np.array([list(row) for row in rows])
     found = {}
     for kind in asking.KINDS:
@@ -199,8 +202,10 @@ def _interval(table: torch.Tensor) -> list[float | None]:
 def _over_seeds(
     cells: Mapping[int, Mapping], plain: Mapping[int, Mapping] | None
 ) -> dict[str, object]:
-    """For each layout, return the mean over seeds and contexts with its confidence
-    interval, both of the score and of the amount that a method adds to it."""
+    """For each layout, average over seeds and contexts, with confidence intervals.
+
+    The averages are those of the score, and of the amount that a method adds to the score.
+    """
     found: dict[str, dict] = {"score": {}, "less plain": {}}
     seeds = sorted(cells)
     for name in cells[seeds[0]]:
@@ -219,9 +224,10 @@ def _over_seeds(
 
 
 def gathered(folder: Path) -> dict[str, object]:
-    """Gather everything that the page shows from the files in ``folder``
-    (results/asking). The result can be recomputed from those files, and a test does
-    so."""
+    """Gather everything that the page shows from the files in ``folder`` (results/asking).
+
+    The result can be recomputed from those files; a test does this.
+    """
     told = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("*.json"))
@@ -243,7 +249,7 @@ def gathered(folder: Path) -> dict[str, object]:
         }
     maps = {one["model"]: _map(one) for one in told.values() if "of_bands" in one}
     for name, one in maps.items():
-        if is_extended(name):  # the page draws no others, and they are large
+        if is_extended(name):  # the page draws only these maps, and maps are large
             one["products"] = told[f"map-{name}"]["products"]
     attacks = {one["model"]: _attack(one) for one in told.values() if "twin" in one}
     first = next(iter(told.values()))
@@ -282,9 +288,10 @@ def _attack(told: Mapping) -> dict[str, object]:
 
 
 def means(maps: Mapping[str, Mapping], id: str) -> dict[str, np.ndarray]:
-    """Return how much each change raises the score, as the maps of a model's seeds show
-    it. The result has an array (seeds, pairs) for each change and layout ("halved
-    order")."""
+    """Return how much each change raises the score, according to the maps for a model's seeds.
+
+    The result contains an array (seeds, pairs) for each combination of change and layout, such as "halved order".
+    """
     mine = [one for name, one in maps.items() if id_of(name)[0] == id]
     found = {}
     for way, layout in itertools.product(KEPT, mine[0]["plain"]):

@@ -34,8 +34,7 @@ Columns = dict[str, list]
 
 
 def title(id: str) -> str:
-    """Return the name that a page uses for a model, with or without a context-extension
-    method.
+    """Return the name that pages use for a model, with or without a context-extension method.
 
     >>> title("rope-100"), title("rope-10000-3200/yarn_chosen/8")
     ('RoPE, base 100', 'YaRN (chosen β)')
@@ -50,8 +49,7 @@ def title(id: str) -> str:
 
 
 def mapped(found: Mapping, id: str) -> list[Mapping]:
-    """Return the maps of a model, one for each seed, in the order of the seeds. Raises
-    ``ValueError`` if the model has no map."""
+    """Return the maps of a model, one per seed and sorted by seed. Raises ``ValueError`` if the model has no map."""
     checks.choice("id", id, {id_of(name)[0] for name in found["maps"]})
     return [
         found["maps"][name]
@@ -77,9 +75,11 @@ def causal_map(
     alt: str,
     caption: str,
 ) -> None:
-    """Draw how far the score moves, in hundredths, when only one pair is changed. There is
-    a row for each seed of each model, and a column for each pair. A bar marks the right
-    edge of the last pair that completes a turn within L."""
+    """Draw how far the score moves, in hundredths, when only one pair is changed.
+
+    There is a row for each seed of each model, and a column for each pair. A bar marks the right edge of the last pair
+    that completes a turn within L.
+    """
     maps = [one for id in ids for one in mapped(found, id)]
     rows = [
         f"{SCHEMES[id_of(one['model'])[0].removesuffix('-3200')].title}, seed {id_of(one['model'])[1]}"
@@ -97,7 +97,7 @@ def causal_map(
 
 
 def contrast(one: Mapping, layer: int, head: int) -> Tensor:
-    """Return one head's products from a map, first minus last: complex128 (pairs,)."""
+    """Return one head's products from a map, "first" minus "last": complex128 (pairs,)."""
     first, last = (
         torch.view_as_complex(
             torch.tensor(one["products"][kind], dtype=torch.float64)
@@ -119,8 +119,10 @@ def telling_head(one: Mapping, pair: int) -> tuple[int, int]:
 
 
 def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> None:
-    """Draw how much higher the decisive head scores a record when the question asks for the
-    first record rather than the last. The x axis is the record's distance."""
+    """Draw how much higher the decisive head scores a record when the question asks for the first record, not the last.
+
+    The x axis is the distance of the record.
+    """
     one = found["maps"][model]
     theta = torch.tensor(one["theta"], dtype=torch.float64)
     product = contrast(one, *telling_head(one, pair))
@@ -151,9 +153,9 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
 
 
 def of_bands(found: Mapping, id: str) -> Columns:
-    """Tabulate order and retrieval when one band of pairs at a time is changed: halved
-    beyond L, and left unrotated within L. The numbers are means over the seeds that have a
-    map.
+    """Tabulate order and retrieval when one band of pairs at a time is changed.
+
+    The band is halved beyond L, and left unrotated within L. The numbers are means over the seeds that have a map.
     """
     maps = mapped(found, id)
     names = list(maps[0]["of_bands"]["halved"])
@@ -182,8 +184,10 @@ def of_bands(found: Mapping, id: str) -> Columns:
 
 
 def mean(found: Mapping, id: str, layout: str, *keys: str | int) -> float | None:
-    """Return the mean over seeds of one of a cell's numbers, which come from
-    `ropebook.lab.order`. The mean is None if a model cannot read that far."""
+    """Return one of a cell's numbers, averaged over seeds. The numbers come from `ropebook.lab.order`.
+
+    The mean is None if a model cannot read that far.
+    """
     values = []
     for one in found["cells"][id]["each"]:
         value = one.get(layout)
@@ -211,8 +215,7 @@ def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
 
 
 def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
-    """Return the share of right answers minus the share of answers that name the other
-    record, for one kind of question."""
+    """Return right answers minus answers that name the other record, as shares, for one kind of question."""
     right = mean(found, id, layout, "kinds", kind, 0)
     return (
         None if right is None else right - mean(found, id, layout, "kinds", kind, 1)
@@ -222,8 +225,10 @@ def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
 def methods(
     found: Mapping, ids: Sequence[str], every: Mapping[str, Extension], pair: int
 ) -> Columns:
-    """Tabulate the period of ``pair`` and the scores of the models, each with its
-    context-extension method. ``every`` contains the extensions by id."""
+    """Tabulate the period of ``pair`` and the scores of the models, each with its context-extension method.
+
+    ``every`` contains the extensions by id.
+    """
     return {
         "method": [title(id) for id in ids],
         "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
@@ -239,16 +244,20 @@ def methods(
 
 
 def gained(found: Mapping, id: str, layout: str) -> float | None:
-    """Return how much a method adds to a score, for the same contexts and seeds. The result
-    is None for a model without a method."""
+    """Return how much a method adds to a score, with the same contexts and seeds.
+
+    Returns None for a model without a method.
+    """
     row = found["cells"][id]["less plain"].get(layout)
     return None if row is None else row[0]
 
 
 def period_with(extension: Extension | None, pair: int) -> float | None:
-    """Return a pair's period under an extension, with a context of 8 L. Without an
-    extension, it is the pair's period as trained. The result is None if the method changes
-    distances instead of frequencies."""
+    """Return a pair's period under an extension, with a context of 8 L.
+
+    Without an extension, returns the period that the pair had in training. Returns None if the method changes distances
+    instead of frequencies.
+    """
     model = LanguageModel("rope-10000", LENGTH, dim=32, n_layers=1, n_heads=1)
     if extension is not None:
         model = with_method(model, extension.method, extension.options)

@@ -1,8 +1,7 @@
-"""Keep the text of the second experiment in a file, for a machine with another Python.
+"""Store the text of the second experiment in a file, for a machine with a different version of Python.
 
-`ropebook.lab.parts.load` reads the standard library of the Python that runs it, so two
-versions of Python give two texts. A file carries the text of one version to the other,
-for example to a machine with a GPU.
+`ropebook.lab.parts.load` reads the standard library of the Python that runs it, so different versions of Python produce
+different texts. The file makes the text of one version available to another, for example on a machine with a GPU.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ def write(text: Parts, path: Path | str) -> None:
 
 
 def read(path: Path | str) -> Parts:
-    """Read a text that `write` has written. Its files keep their order, on which the
-    random contexts depend.
+    """Read a text written by `write`. Its files keep their order, because the random contexts depend on it.
 
     Raises ``FileNotFoundError`` if there is no such file.
     """

@@ -46,9 +46,10 @@ bytes."""
 
 
 def method_lines(s: int) -> dict[str, str]:
-    """Return the titles, by cell, of plain RoPE, of RoPE that sees only the last L
-    bytes, and of RoPE with the methods for s·L. They are in the order of the
-    panels."""
+    """Return the titles by cell, in the order of the panels.
+
+    The cells are plain RoPE, RoPE that sees only the last L bytes, and RoPE with the methods for s·L.
+    """
     lines = {LONGER: TITLES[""], LONGER + LAST: "its last L bytes"}
     for name in ("linear", "ntk", "ntk_by_parts_chosen", "yarn", "yarn_chosen", "self_extend", "rerope"):  # fmt: skip
         factor = "" if name == "rerope" else f"/{s}"
@@ -64,9 +65,10 @@ def by_position(
     texts: Sequence[str] = TEXTS,
     reach: int = 1,
 ) -> None:
-    """Draw bits per byte against position, with a row of panels for each line and a
-    column for each of ``texts``. The row's own line is drawn in blue: its mean over
-    seeds, and a thin line for each seed. The means of the other lines are grey.
+    """Draw bits per byte against position, with a row of panels for each line and a column for each of ``texts``.
+
+    The row's own line is drawn in blue: its mean over seeds, and a thin line for each seed. The means of all other
+    lines are drawn in grey.
 
     Dashed lines mark L and ``reach`` times L.
     """
@@ -104,14 +106,14 @@ def by_position(
 def by_distance(
     measured: Mapping, lines: Mapping[str, str], alt: str, caption: str
 ) -> None:
-    """Draw the share of right answers against distance in long contexts, with a row
-    of panels for each line and a column for each task. The row's own line is drawn
-    in blue: its mean over seeds, and a dot for each seed. The means of the other
-    lines are grey."""
+    """Draw the share of right answers against distance in long contexts.
+
+    There is a row of panels for each line and a column for each task. The row's own line is drawn in blue: its mean
+    over seeds, and a dot for each seed. The means of all other lines are drawn in grey.
+    """
     distances, length = measured["distances"], str(measured["text"])
     cells = {id: measured["opened"]["cells"].get(id) for id in lines}
-    # Models that see only the last bytes were not asked, and learned schemes cannot
-    # read that far.
+    # Models that see only the last bytes were not tested here, and learned schemes cannot read that far.
     asked = {
         id: cell
         for id, cell in cells.items()
@@ -142,8 +144,7 @@ def by_distance(
 
 
 def _panels(lines: Mapping[str, object], columns: int, height: float, **options):
-    """Make a grid with a row of panels for each line. Each row is ``height`` pixels
-    high."""
+    """Make a grid with one row of panels per line. Each row is ``height`` pixels high."""
     return figure(
         480,
         60 + height * len(lines),
@@ -162,9 +163,10 @@ def _line(
     title: str = "",
     top: bool = True,
 ) -> None:
-    """Draw a line in a panel. A line with a title is the panel's own, and its name
-    goes in the upper or lower left corner. A line without a title is one of the
-    others, drawn in grey behind it.
+    """Draw a line in a panel.
+
+    If it has a title, it is the panel's own line, and its title goes in the upper or lower left corner. If not, it is
+    drawn in grey in the background.
     """
     look = {"color": BLUE, "linewidth": 1.8, "zorder": 3}
     if not title:
@@ -190,10 +192,10 @@ def differences(
     alt: str,
     caption: str,
 ) -> None:
-    """Draw differences in bits as a map with a column for each band. A cell is
-    coloured if its confidence interval excludes 0: blue for a gain, orange for a
-    cost. A row with a factor s has a vertical bar at s·L. The caption begins with
-    the name of the corpus.
+    """Draw differences in bits as a map with a column for each band.
+
+    A cell is coloured if its confidence interval excludes 0: blue for a gain, orange for a cost. A row for a factor s
+    has a vertical bar at s·L. The caption begins with the name of the corpus.
 
     For ``against``, ``text`` and ``rows``, see `ropebook.lab.tables.grid`.
     """
@@ -202,7 +204,7 @@ def differences(
     length = measured["length"]
     bands = ["to L"]
     bands += [f"to {stop // length} L" for _, stop in measured["bands"][1:]]
-    shown = np.where(grid.sure, -grid.values, 0)  # orange is below 0
+    shown = np.where(grid.sure, -grid.values, 0)  # orange marks values below 0
     heatmap(ax, shown, limit=FULL, rows=grid.rows, columns=bands, form=None).set(
         aspect="auto"
     )
@@ -226,8 +228,7 @@ def differences(
 
 
 def _middles(edges: Sequence[int]) -> np.ndarray:
-    """Return the middle of each window between two edges, on a logarithmic axis. A
-    window excludes its first edge."""
+    """Return the middle of each window between two edges, on a logarithmic axis. A window excludes its lower edge."""
     return np.array(
         [math.sqrt((start + 1) * stop) for start, stop in itertools.pairwise(edges)]
     )

@@ -1,5 +1,7 @@
-"""Follow the trained model as it reads byte by byte: what each byte cost, which
-byte the model expected, and where a head was looking."""
+"""Follow the trained model as it reads byte by byte.
+
+The measurements are what each byte cost, which byte the model expected, and where a head was looking.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,10 @@ READ_WITH = ("none", *WITH_FACTOR, "dynamic_ntk", "rerope", "log_n")
 
 class Reading(NamedTuple):
     """The model's predictions for n bytes of input, except for the first byte.
-    ``bits`` (n − 1,): −log₂ of the probability that the model gave to the actual
-    byte. ``top`` (n − 1,): the byte that the model considered most likely.
-    ``share`` (n − 1,): the probability of that most likely byte."""
+
+    ``bits`` (n − 1,): −log₂ of the probability that the model gave to the actual byte. ``top`` (n − 1,): the byte that
+    the model considered most likely. ``share`` (n − 1,): the probability of that most likely byte.
+    """
 
     bits: Float[Tensor, " bytes"]
     top: Int[Tensor, " bytes"]
@@ -37,8 +40,9 @@ class Reading(NamedTuple):
 def reader(
     *, base: float = 10_000.0, method: str = "none", factor: float = 4.0
 ) -> LanguageModel:
-    """Return the trained model, ready to read. Its weights are stored as one byte
-    each, as on the book's page.
+    """Return the trained model, ready to read.
+
+    Its weights are stored as one byte each, as on the book's page.
 
     ``base``: the base of the model's frequencies. It was trained with 10⁴.
     ``method``: one of `READ_WITH`. The methods in `WITH_FACTOR` use ``factor`` as
@@ -64,8 +68,9 @@ def reader(
 
 @torch.no_grad()
 def read(text: bytes, model: LanguageModel | None = None) -> Reading:
-    """Measure what each byte of ``text`` costs the ``model`` (by default
-    `reader()`). Raises ``ValueError`` if there are fewer than two bytes.
+    """Measure what each byte of ``text`` costs the ``model`` (by default `reader()`).
+
+    Raises ``ValueError`` if there are fewer than two bytes.
 
     >>> found = read(b"for i in range(10):")
     >>> found.bits.shape, chr(found.top[11]), round(found.share[11].item(), 1)
@@ -84,9 +89,10 @@ def read(text: bytes, model: LanguageModel | None = None) -> Reading:
 def attention(
     text: bytes, model: LanguageModel, layer: int, head: int, place: int
 ) -> Float[Tensor, " keys"]:
-    """Return what a head attends to when it predicts byte number ``place``: the
-    weights (place,) of all the bytes before it. Layers, heads and bytes are counted
-    from 0. Raises ``ValueError`` if the layer, head or byte does not exist.
+    """Return what a head attends to when the model predicts byte number ``place``: shape (place,).
+
+    The result contains the weights of all earlier bytes. Layers, heads and bytes are counted from 0. Raises
+    ``ValueError`` if the layer, head or byte does not exist.
     """
     tokens = _tokens(text)
     checks.integer("layer", layer, minimum=0, maximum=len(model.layers) - 1)
@@ -114,9 +120,10 @@ def _tokens(text: bytes) -> Int[Tensor, "one bytes"]:
 
 
 def packed() -> bytes:
-    """Return the model's weights in the form in which a page or notebook sends them
-    to the browser: a zlib-compressed safetensors file. Its weights are `rounded`,
-    or float32 if they were not rounded."""
+    """Return the model's weights in the form in which pages and notebooks send them to the browser.
+
+    The form is a zlib-compressed safetensors file. Weights are `rounded`, or float32 if they were not rounded.
+    """
     from safetensors.torch import load, save
 
     weights = load(results.find("rope-10000-0-3200", "safetensors").read_bytes())
@@ -126,6 +133,5 @@ def packed() -> bytes:
 
 
 def of_pages(weight: Tensor) -> Tensor:
-    """Convert half-precision weights to float32, because a page cannot read half
-    precision."""
+    """Convert half-precision weights to float32, because pages cannot read half precision."""
     return weight.float() if weight.is_floating_point() else weight

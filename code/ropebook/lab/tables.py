@@ -1,5 +1,6 @@
-"""Tables and grids of the second experiment, for use on pages. Most functions take
-``opened``, the "opened" part of results/measured.json.
+"""Tables and grids of the second experiment, for use on pages.
+
+Most functions take ``opened``, which is the "opened" part of results/measured.json.
 
 A table is a dictionary that maps headings to columns, for `ropebook.show.table`. A grid
 is for `ropebook.figures.heatmap`.
@@ -30,7 +31,7 @@ SHORT = {
 
 
 def signed(value: float) -> str:
-    """Write a difference with its sign and two decimals.
+    """Format a difference with its sign and two decimals.
 
     >>> signed(-0.126), signed(0.0)
     ('−0.13', '+0.00')
@@ -39,7 +40,7 @@ def signed(value: float) -> str:
 
 
 def with_interval(found: Mapping[str, float]) -> str:
-    """Write a mean difference with its interval, from the keys "mean", "low" and "high".
+    """Format a mean difference and its interval, given under the keys "mean", "low" and "high".
 
     >>> with_interval({"mean": -0.5, "low": -0.66, "high": -0.38})
     '−0.50 (−0.66 to −0.38)'
@@ -61,8 +62,9 @@ def mean(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
 
 
 def far(rows: Sequence[Sequence[float] | None], beyond: int) -> float | None:
-    """Average the shares over seeds, and over the distances from index ``beyond``
-    onwards. The mean is None if a model cannot read that far.
+    """Average the shares over seeds, and over the distances from index ``beyond`` onwards.
+
+    The mean is None if a model cannot read that far.
 
     Raises ``ValueError`` if ``beyond`` is not the index of a distance.
     """
@@ -73,23 +75,29 @@ def far(rows: Sequence[Sequence[float] | None], beyond: int) -> float | None:
 
 
 def bits(opened: Mapping, id: str, text: str) -> list[float | None]:
-    """Return a cell's bits per byte for each band, averaged over seeds. A band is None
-    if the model cannot read that far."""
+    """Return a cell's bits per byte for each band, averaged over seeds.
+
+    The number for a band is None if the model cannot read that far.
+    """
     return mean(opened["cells"][id]["bits"][checks.choice("text", text, TEXTS)])
 
 
 def answers(opened: Mapping, id: str, task: str, length: int) -> np.ndarray:
-    """Return a cell's shares of right answers, from near to far: (seeds, distances). For
-    the task "other", return the shares of answers in the order task that name the other
-    record."""
+    """Return a cell's shares of right answers, from near to far: (seeds, distances).
+
+    For the task "other", return the shares of answers in the order task that name the other record.
+    """
     checks.choice("task", task, (*TASKS, "other"))
     return np.array(opened["cells"][id][task][str(length)])
 
 
 def ordered(opened: Mapping, id: str, length: int) -> np.ndarray:
-    """Among the answers in the order task that name one of the key's two records, return
-    the share that are right: (seeds, distances). The share is NaN if there are no such
-    answers."""
+    """Return the share that is right among order-task answers that name one of the key's two records.
+
+    The shape is (seeds, distances).
+
+    The share is NaN if there are no such answers.
+    """
     right = answers(opened, id, "order", length)
     with np.errstate(invalid="ignore"):
         return right / (right + answers(opened, id, "other", length))
@@ -109,8 +117,9 @@ _NEAR, _FAR = 3, -1
 
 
 def schemes(measured: Mapping) -> Columns:
-    """Tabulate how each scheme performs beyond L as it was trained. The numbers are
-    means over the available seeds.
+    """Tabulate how each scheme performs beyond L as it was trained.
+
+    The numbers are means over the available seeds.
 
     ``measured`` is the whole result, not only its "opened" part. The columns are:
 
@@ -148,8 +157,10 @@ def schemes(measured: Mapping) -> Columns:
 
 
 class Grid(NamedTuple):
-    """A grid with one row for each cell. ``values`` (rows, bands) is NaN where a value
-    is missing. ``sure`` is true where the confidence interval excludes 0."""
+    """A grid with one row per cell.
+
+    ``values`` (rows, bands) is NaN where a value is missing. ``sure`` is true where the confidence interval excludes 0.
+    """
 
     rows: list[str]
     values: np.ndarray
@@ -157,8 +168,10 @@ class Grid(NamedTuple):
 
 
 def methods(*, tuned: bool = False) -> dict[str, str]:
-    """Return the methods to show, with a title for each cell, such as "YaRN (published
-    β), 4" for "rope-10000-3200/yarn/4"."""
+    """Return the titles of the methods to show, by cell.
+
+    For example, "rope-10000-3200/yarn/4" has the title "YaRN (published β), 4".
+    """
     if tuned:
         titles = {"none": "no method", **TITLES}
         return {
@@ -194,8 +207,9 @@ def grid(opened: Mapping, against: str, text: str, rows: Mapping[str, str]) -> G
 
 
 def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
-    """Tabulate the arguments for and against each method in ``lines`` (which maps cells
-    to titles), as means over files and seeds.
+    """Tabulate arguments for and against each method in ``lines`` (a mapping from cells to titles).
+
+    The columns are means over files and seeds:
 
     - Bits minus those of the plain model, within L and in the last band.
     - In the last band, bits minus those of the plain model when it sees only its last L
@@ -243,8 +257,10 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
 
 
 def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
-    """Tabulate the claims with these ids. Each row has the verdict and the outcomes of
-    the comparisons: those of bits on each of the two corpora, and those of records."""
+    """Tabulate the claims with these ids.
+
+    Each row contains the verdict and the outcomes of the comparisons: bits on each of the two corpora, and records.
+    """
     by_id = {row["id"]: row for row in opened["verdicts"]}
     rows = [by_id[id] for id in ids]
     columns: Columns = {
@@ -271,8 +287,10 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
 
 
 def _kind(asked: Comparison) -> str:
-    """Return what is compared: "records", or the name of the corpus on which bits are
-    compared. If the comparison names neither, the corpus is "python"."""
+    """Return what a comparison is about: "records", or the name of the corpus on which bits are compared.
+
+    If the comparison names no corpus, "python" is returned.
+    """
     if isinstance(asked.a, Share):
         return "records"
     return getattr(asked.a, "text", "python")
@@ -292,10 +310,10 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
-    """Tabulate the claims whose verdict changed from the first experiment ("id",
-    "claim", "verdict") to the second. The columns say what was asked in the first
-    experiment, the verdicts then and now, and how the comparisons now come out on Python
-    code, the only corpus of the first experiment. "change" is "reversed" (from "for" to
+    """Tabulate the claims whose verdict changed from the first experiment ("id", "claim", "verdict") to the second.
+
+    The columns contain the claim of the first experiment, the verdicts then and now, and the current outcomes of the
+    comparisons on Python code, which was the only corpus of the first experiment. "change" is "reversed" (from "for" to
     "against", or vice versa), "less sure", "surer" or "by degrees".
 
     Raises ``KeyError`` if a claim is no longer tested.

@@ -1,8 +1,8 @@
-"""Models that were trained for longer texts, or with another share of each head rotating,
-compared with plain RoPE: the numbers for a page, from the development part.
+"""Models trained for longer inputs, or with a different share of each head rotating, compared with plain RoPE.
 
-``found`` is the contents of results/trained.json, and ``order`` those of
-results/order.json.
+These are the numbers for a page, from the development part.
+
+``found`` is the content of results/trained.json, and ``order`` that of results/order.json.
 """
 
 from __future__ import annotations
@@ -51,8 +51,10 @@ Columns = dict[str, list]
 
 
 def gathered(folder: Path) -> dict[str, object]:
-    """Gather what the page shows from the trainings in ``folder`` (results/trials).
-    Trainings that are missing are left out. Some of the controls have no curves."""
+    """Gather the data for the page from the training runs in ``folder`` (results/trials).
+
+    Runs that are missing are left out. Some of the control runs have no curves.
+    """
     lines: dict[str, list[dict]] = {id: [] for id in LINES}
     for run in (*RUNS, *CONTROLS, *T5):
         path = folder / f"{run.name}.json"
@@ -82,12 +84,12 @@ def gathered(folder: Path) -> dict[str, object]:
 
 
 def bits(found: Mapping, id: str, text: str) -> np.ndarray:
-    """Return the loss of each seed in each band, in bits per byte: (seeds, bands)."""
+    """Return the losses in bits per byte, by seed and band: (seeds, bands)."""
     return np.array([one["bits"][text] for one in found["lines"][id]])
 
 
 def answers(order: Mapping, id: str, layout: str) -> np.ndarray:
-    """Return the score of the page's seeds in a layout of `ropebook.lab.asking`: (seeds,)."""
+    """Return the scores of the page's seeds for one layout of `ropebook.lab.asking`: (seeds,)."""
     cell = order["cells"][id]
     return np.array(
         [
@@ -99,8 +101,11 @@ def answers(order: Mapping, id: str, layout: str) -> np.ndarray:
 
 
 def table(found: Mapping, order: Mapping) -> Columns:
-    """Tabulate the models, averaged over seeds: the loss on Python within L and from 4 L
-    to 8 L, and the answers about records and their order, within and beyond L."""
+    """Tabulate the models, averaged over seeds.
+
+    The columns contain the loss on Python within L and from 4 L to 8 L, and the answers about records and their order,
+    within and beyond L.
+    """
     columns: Columns = {
         "trained with": list(LINES.values()),
         "seeds": [len(found["lines"][id]) for id in LINES],
@@ -118,8 +123,10 @@ def table(found: Mapping, order: Mapping) -> Columns:
 
 
 def by_position(found: Mapping, alt: str, caption: str) -> None:
-    """Draw the loss on Python against position, a line for each model: blue for the ones
-    with random gaps, grey for the others, each averaged over its seeds."""
+    """Draw the loss on Python against position, with one line per model, averaged over seeds.
+
+    Models trained with random gaps are blue, and the others grey.
+    """
     edges = np.array(found["edges"])
     middles = (edges[:-1] + edges[1:]) / 2
     fig, ax = figure(480, 330)

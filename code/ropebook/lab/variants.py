@@ -1,9 +1,8 @@
 """Training runs for questions that the second experiment left open: more seeds, and
 models with one thing changed.
 
-Each variant changes one thing in a `Trial`: the learning rate of T5's table, the
-share of a head that rotates, the positions that a model sees, or the length of its
-training sequences. Whenever we choose among variants, we compare them on the
+Each variant changes one thing in a `Trial`: the learning rate of T5's table, the share of a head that rotates, the
+positions that a model sees, or the length of its training sequences. To choose among variants, we compare them on the
 development part.
 """
 
@@ -50,9 +49,8 @@ class Variant(Trial):
     that identifies the change.
 
     ``bias_lr``: the peak learning rate of T5's table, which replaces ``lr``.
-    ``rotary_dim``: how many entries of each head rotate. ``reach``: the rows keep
-    their length, but a gap at a random index spreads their positions over 0 … reach
-    − 1 (Zhu et al. 2023, PoSE, with two chunks).
+    ``rotary_dim``: the number of entries in each head that rotate. ``reach``: positions are drawn from 0 … reach − 1 by
+    adding a gap at a random index, while rows keep their length (Zhu et al. 2023, PoSE, with two chunks).
 
     >>> Variant("t5", 1, variant="bias-0.1", bias_lr=0.1).name
     't5-1-bias-0.1'
@@ -78,8 +76,7 @@ class Variant(Trial):
         return f"{super().name}-{self.variant}"
 
     def peak(self, name: str) -> float:
-        """Return the peak learning rate of a parameter. T5's table has its own
-        rate."""
+        """Return the peak learning rate of a parameter. T5's table has a rate of its own."""
         own = name == "buckets" and self.bias_lr is not None
         return self.bias_lr if own else super().peak(name)
 
@@ -88,12 +85,12 @@ class Variant(Trial):
         return with_rotary_dim(super().build(**like), self.rotary_dim)
 
     def positions(self, step: int) -> Int[Tensor, "rows bytes"] | None:
-        """Return the positions in each row of a step, int64 (rows, length). They
-        count up from 0, with one gap. Returns None unless ``reach`` is set.
+        """Return the positions in each row of a training step, int64 (rows, length).
 
-        The gap's index is uniformly distributed over the row, and its size over 0 …
-        reach − length. The gaps come from a separate random generator, so the rows
-        are the same with and without gaps.
+        They count up from 0, with one gap. Returns None unless ``reach`` is set.
+
+        The index of the gap is uniformly distributed over the row, and its size over 0 … reach − length. Gaps are drawn
+        from a separate random generator, so the rows contain the same bytes with and without gaps.
 
         >>> Variant("rope-10000", length=6, rows=2, reach=12).positions(3)
         tensor([[ 0,  1,  3,  4,  5,  6],
@@ -109,12 +106,12 @@ class Variant(Trial):
 
 
 def with_rotary_dim(whole: LanguageModel, rotary_dim: int | None) -> LanguageModel:
-    """Change the model so that only ``rotary_dim`` entries of each head rotate, and
-    return it. None leaves the model unchanged.
+    """Change the model so that only ``rotary_dim`` entries of each head rotate, and return it.
 
-    Raises ``ValueError`` for a model that does not rotate. (This function is not in
-    the model's own file because a rule that has already been applied depends on
-    that file, so it must not change.)
+    None leaves the model unchanged.
+
+    Raises ``ValueError`` for a model that does not rotate. (This function is not in the model's own file because that
+    file must not change: a rule that has already been applied depends on it.)
 
     >>> model = with_rotary_dim(LanguageModel("rope-10000", 8, dim=16, n_heads=2), 4)
     >>> model.layers[0].attention.rotary.rotary_dim
@@ -136,8 +133,10 @@ def with_rotary_dim(whole: LanguageModel, rotary_dim: int | None) -> LanguageMod
 
 
 def of_weights(weights: bytes, run: Mapping[str, object]) -> LanguageModel:
-    """Load a model as `ropebook.lab.model.of_weights` does, but also support a
-    `Variant`: the model rotates the same share of each head as in training."""
+    """Load a model as `ropebook.lab.model.of_weights` does, with support for `Variant`.
+
+    The model rotates the same share of each head as in training.
+    """
     return with_rotary_dim(model.of_weights(weights, run), run.get("rotary_dim"))
 
 
@@ -168,10 +167,11 @@ def t5(rate: float) -> tuple[Variant, ...]:
 
 
 def within_bits(development: Mapping[str, list]) -> float:
-    """Return a training's mean bits within L on the development part, where Python and
-    the generated language count equally.
+    """Return the mean bits of a training run within L on the development part.
 
-    ``development`` is the part of a training's result with this name.
+    Python and the generated language are given equal weight.
+
+    ``development`` is the part of the run's result with that name.
 
     >>> within_bits({"python": [[1.0, 9.0], [2.0, 9.0]], "language": [[3.0, 9.0]]})
     2.25
@@ -184,11 +184,10 @@ def within_bits(development: Mapping[str, list]) -> float:
 
 
 def choose_rate(losses: dict[float, float]) -> float:
-    """Choose the rate with the lowest mean bits on the development part within L,
-    where Python and the generated language count equally.
+    """Choose the rate with the lowest mean bits within L on the development part.
 
-    ``losses`` maps each rate to its mean bits. Raises ``ValueError`` if a candidate
-    is missing.
+    ``losses`` maps each rate to its mean bits, with equal weight given to Python and the generated language. Raises
+    ``ValueError`` if a candidate is missing.
 
     >>> choose_rate({0.02: 2.3, 0.05: 2.2, 0.1: 2.1, 0.2: 2.4})
     0.1
