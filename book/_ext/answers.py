@@ -1,10 +1,12 @@
-"""`{answer}`: a form under an exercise. It says whether an answer is right and, if not, what the mistake is.
+"""`{answer}`: a form under an exercise.
+
+It tells readers whether their answer is right and, if not, what the mistake is.
 
     ```{answer} attention: without the scale
     ```
 
-The exercise must be one of those in `ropebook.exercises` whose answer is a choice or numbers. The page contains its
-rules as data, and `answers.js` applies them. There is no form on paper, in notebooks, or if scripts are switched off.
+The exercise must be one in `ropebook.exercises` whose answer is a choice or numbers. The page contains the rules of the
+exercise as data, and `answers.js` applies them. There is no form on paper, in notebooks, or without scripts.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from ropebook.exercises import EXERCISES, Chosen, Numbers
 from ropebook.exercises.by_hand import BY_HAND
 
 CHOOSE = "choose one of the answers."
-SIZES = (9, 22)  # widths, in characters, of fields for one number and for several
+SIZES = (9, 22)  # the widths, in characters, of fields for a single number and for several numbers
 
 
 def rules(exercise: Chosen | Numbers) -> dict:
@@ -48,7 +50,7 @@ def form(name: str) -> str:
             for field in exercise.fields
         ]
     else:
-        written = "{}" if name in BY_HAND else "<code>{}</code>"  # other options are names in the code
+        written = "{}" if name in BY_HAND else "<code>{}</code>"  # other options are names in code
         group = re.sub(r"\W+", "-", name)
         entries = [
             f'<label><input type="radio" name="{group}" value="{option}"> {written.format(option)}</label>'

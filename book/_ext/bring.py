@@ -1,10 +1,10 @@
-"""The role `{bring}`: a button that brings a figure from further up the page to the reader, with its dials set.
+"""The role `{bring}`: a button that brings a figure from further up the page to the reader and sets its dials.
 
     {bring}`ladder ntk=on: NTK-aware scaling in the figure`
 
-Before the colon, the role contains the explorer's name and its dials, in the same form as in a link to the figure.
-After the colon, it contains the words on the button. `bring.js` moves the figure to the place below the button's
-paragraph, and back again. There is no button on pages without that script, on paper, or in notebooks.
+The part before the colon contains the explorer's name and its dials, written as in a link to the figure. The part after
+the colon is the label of the button. `bring.js` moves the figure below the button's paragraph, and back again. There is
+no button on pages without that script, on paper, or in notebooks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 
 
 def parts_of(text: str) -> tuple[str, str, str]:
-    """Return the explorer, its dials and the words on the button.
+    """Return the explorer, its dials and the button's label.
 
     >>> parts_of("ladder factor=4&ntk=on: See it")
     ('ladder', 'factor=4&ntk=on', 'See it')
@@ -28,7 +28,7 @@ def parts_of(text: str) -> tuple[str, str, str]:
 
 
 class Bring(nodes.inline):
-    """The button. This node contains no text, so it leaves no trace in any format other than the site's."""
+    """The button. Its node contains no text, so it leaves no trace in any format other than the site's."""
 
 
 def role(name: str, rawtext: str, text: str, lineno: int, inliner: Inliner, options=None, content=None):

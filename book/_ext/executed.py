@@ -1,8 +1,8 @@
 """Let Sphinx read each chapter together with the outputs that `tools.execute` has stored for it.
 
 MyST-NB's own cache depends only on a notebook's text, so its execution is switched off. Instead, this extension reads
-each page with its outputs, tells Sphinx which pages have new outputs, and includes each explorer's script only once per
-page.
+each page with its outputs and tells Sphinx which pages have new outputs. It also includes each explorer's script only
+once per page.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _app: Sphinx | None = None
 
 
 def read_page(text: str) -> NotebookNode:
-    """Read a page for MyST-NB, and return it as a notebook that contains its outputs."""
+    """Read a page for MyST-NB. Returns a notebook that contains the page's outputs."""
     env = _app.env
     path = Path(env.doc2path(env.docname))
     runs = execute.has_code(path)
     if runs and _app.builder.name == "lab" and not execute.is_current(path):
-        # the copies for JupyterLab don't execute anything, so there are no numbers yet
+        # the copies for JupyterLab are not executed, so there are no numbers yet
         runs, text = False, GLUED.sub("…", text)
     notebook = read_myst_markdown_notebook(text, env.myst_config, add_source_map=True, path=str(path))
     if runs:
@@ -56,8 +56,10 @@ def read_page(text: str) -> NotebookNode:
 
 
 def _share_scripts(notebook: NotebookNode) -> None:
-    """Replace each explorer's script by the names of its parts, so that each part can be included just once per page.
-    Replace each widget view by HTML with its still figure."""
+    """Replace each explorer's script with the names of its parts, and each widget view with HTML.
+
+    Each part can then be included just once per page. The HTML contains the explorer's still figure.
+    """
     state = notebook.metadata.get("widgets", {}).get(STATE)
     if state is None:
         return
@@ -83,8 +85,11 @@ def _share_scripts(notebook: NotebookNode) -> None:
 
 
 def _view(model: dict, data: dict) -> str:
-    """Return the HTML for an explorer. It contains a still figure, the description that is printed on paper, and the
-    data that the explorer's script needs to make the figure interactive."""
+    """Return the HTML for an explorer.
+
+    It contains a still figure, the description that is printed on paper, and the data that the explorer's script needs
+    to make the figure interactive.
+    """
     name = Path(model["_esm"]["parts"][-1]).stem if isinstance(model["_esm"], dict) else "explorer"
     view = json.dumps(data[VIEW]).replace("<", "\\u003c")
     return (
@@ -95,8 +100,9 @@ def _view(model: dict, data: dict) -> str:
 
 
 def _told(still: str) -> str:
-    """Return the caption that is printed below a still figure. It says where to find the interactive figure, and what
-    the still shows.
+    """Return the caption that is printed below a still figure.
+
+    It says where to find the interactive figure, and describes what the still figure shows.
 
     >>> _told('<svg role="img" aria-label="A line &amp; a dot."></svg>').endswith("A line &amp; a dot.")
     True
@@ -107,8 +113,11 @@ def _told(still: str) -> str:
 
 
 def pages_with_new_outputs(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
-    """Return the pages whose outputs are out of date. A page's outputs may be out of date although its text hasn't
-    changed, because a module that the page imports has."""
+    """Return the pages whose outputs are out of date.
+
+    A page's outputs may be out of date even though its text hasn't changed, because a module that it imports has
+    changed.
+    """
     if app.builder.name == "lab":
         return []
     stale = {str(path) for path in execute.runnable() if not execute.is_current(path)}

@@ -1,9 +1,8 @@
-"""Data for the search page: all sections, terms and functions of the book, the field's own words for each page's
-subject, and the book's synonyms.
+"""Data for the search page: sections, terms and functions of the book, technical terms by page, and synonyms.
 
 The data are written as a script, `sections.js`, because browsers refuse to fetch neighbouring files over file://. Only
-the search page loads it. The search itself is in `book/_search`. Sphinx's own index finds only whole pages, so it is
-not built.
+the search page loads this script. The search itself is in `book/_search`. Sphinx's own index is not built, because it
+finds only whole pages.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ KEYWORDS = BOOK / "_keywords.yml"
 # This page only lists things that are explained elsewhere, so the search finds the page itself but none of its
 # sections.
 LISTS = {"book/ledger"}
-# Functions and papers have a lower weight than the text about them, and a chapter's page has a slightly higher weight
-# than the pages under it.
+# Functions and papers have a lower weight than prose about them. A chapter's page has a slightly higher weight than the
+# pages under it.
 WEIGHTS = {"book/api": 0.5, "book/references": 0.25}
 CHAPTER = 1.1
 NAME = re.compile(r"[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w*")
 PLUMBING = {"set_num_threads", "manual_seed", "display_figure", "at_most", "at_least"}
 """Names that stand in the code of many pages without being what a page is about."""
 EQUATION = "\ue000"  # marks a reference to an equation
-SOURCE = re.compile(r"\S+ · ropebook/\S+, line \d+")  # the line below the source code of a function
-LINKS = re.compile(r"Shown here(?:\s·\s.+)?|Explained under .*", re.DOTALL)  # the links under an answer or a method
+SOURCE = re.compile(r"\S+ · ropebook/\S+, line \d+")  # the line below a function's source code
+LINKS = re.compile(r"Shown here(?:\s·\s.+)?|Explained under .*", re.DOTALL)  # the links below an answer or a method
 Entry = tuple[str, str, str, str]
 Value = Callable[[PendingGlueReference], str]
 Prose = Callable[[list[nodes.Node]], str]
@@ -70,7 +69,7 @@ def _citations(env: BuildEnvironment) -> list:
 
 
 def authors(env: BuildEnvironment) -> dict[str, str]:
-    """Return the text that pages use to cite each paper, such as "Su et al., 2021", keyed by the paper's key."""
+    """Return the text by which pages cite each paper, such as "Su et al., 2021", keyed by its bibliography key."""
     found = {}
     for cited in _citations(env):
         first, *others = cited.entry.persons["author"]
@@ -80,8 +79,7 @@ def authors(env: BuildEnvironment) -> dict[str, str]:
 
 
 def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
-    """Yield an entry for each paper that a page lists: its anchor and title, and the formatted reference as the
-    text."""
+    """Yield an entry for each paper that a page lists: its anchor and title, and the formatted reference as text."""
     for cited in _citations(env):
         if cited.bibliography_key.docname == docname:
             title = re.sub("[{}]", "", cited.entry.fields["title"])
@@ -90,8 +88,10 @@ def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
 
 
 def _without(reference: str, title: str) -> str:
-    """Return a reference without its title, which the entry has already, and without web addresses, which nobody types
-    into a search."""
+    """Return a reference without its title and web addresses.
+
+    The entry already contains the title, and nobody types web addresses into a search.
+    """
     start = reference.lower().find(title.lower())
     if start >= 0:
         reference = reference[:start] + reference[start + len(title) :].lstrip(". ")
@@ -99,8 +99,10 @@ def _without(reference: str, title: str) -> str:
 
 
 def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> str:
-    """Return the text that a reader sees, including formulas, the numbers that `value` looks up and the papers that are
-    `cited`. Code, equation labels, lines of links and the answers offered by a figure's questions are left out."""
+    """Return the text that a reader sees, including formulas, numbers that `value` looks up, and `cited` papers.
+
+    Code, equation labels, lines of links and the answers offered by a figure's questions are left out.
+    """
     found = []
     for child in children:
         for text in child.findall(nodes.TextElement, include_self=True):
@@ -126,21 +128,25 @@ def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> s
 
 
 def _offered(text: nodes.TextElement) -> bool:
-    """Return whether this text is one of the answers that a figure's question offers (see `steps`). Most of them are
-    wrong, and the right one is repeated together with its reason."""
+    """Return whether this text is one of the answers that a figure's question offers (see `steps`).
+
+    Most of them are wrong, and the right one is repeated together with its reason.
+    """
     return isinstance(text.parent, nodes.list_item) and "try-answers" in text.parent.parent["classes"]
 
 
 def _names(children: list[nodes.Node]) -> str:
-    """Return the names in the code, except for `PLUMBING`, and the labels of the equations, as one string."""
+    """Return the names in the code (except for `PLUMBING`) and the labels of the equations, as one string."""
     blocks = [block.astext() for child in children for block in child.findall(nodes.literal_block)]
     labels = {block["label"] for child in children for block in child.findall(nodes.math_block) if block.get("label")}
     return " ".join(sorted({*NAME.findall("\n".join(blocks)), *labels} - PLUMBING))
 
 
 def numbers(folder: str) -> Value:
-    """Return a function that looks up a number that a page takes from another page's cells. MyST-NB has stored these
-    numbers in `folder`."""
+    """Return a function that looks up a number taken from another page's cells.
+
+    MyST-NB stores these numbers in `folder`.
+    """
 
     def value(glued: PendingGlueReference) -> str:
         output = read_glue_cache(folder, glued.refdoc).get(glued.key)
@@ -151,8 +157,7 @@ def numbers(folder: str) -> Value:
 
 
 def _lines(path: Path) -> dict[str, str]:
-    """Return the lines of a file as a dictionary. Each line has the form "words: words"; any other form raises
-    ValueError."""
+    """Return the lines of a file as a dictionary. Raises ValueError unless each line has the form "words: words"."""
     lines = yaml.safe_load(path.read_text(encoding="utf-8"))
     for first, second in lines.items():
         if not isinstance(first, str) or not isinstance(second, str):
@@ -161,20 +166,27 @@ def _lines(path: Path) -> dict[str, str]:
 
 
 def synonyms(path: Path = SYNONYMS) -> list[tuple[str, str]]:
-    """Return pairs of an expression that readers may type and the book's words for it. Raises ValueError for lines of
-    another form."""
+    """Return pairs of an expression that readers may type and the book's words for it.
+
+    Raises ValueError for lines of any other form.
+    """
     return [(one.strip().lower(), meant.lower()) for said, meant in _lines(path).items() for one in said.split(",")]
 
 
 def keywords(path: Path = KEYWORDS) -> dict[str, str]:
-    """Return the field's own words for each page's subject, keyed by the page's name. Raises ValueError for lines of
-    another form."""
+    """Return the technical terms for each page's subject, keyed by the page's name.
+
+    Raises ValueError for lines of any other form.
+    """
     return {f"book/{page}": words for page, words in _lines(path).items()}
 
 
 def index(app: Sphinx) -> dict:
-    """Return the whole index. Pages are [address, title, weight, keywords], and sections are [page, anchor, title,
-    prose, names]. Sections without names omit the last item."""
+    """Return the whole index.
+
+    Pages are [address, title, weight, keywords], and sections are [page, anchor, title, prose, names]. The last item is
+    omitted for sections without names.
+    """
     pages, sections, words = [], [], keywords()
     value, cited = numbers(app.env.mystnb_config.output_folder), authors(app.env)
     prose = functools.partial(_prose, value=value, cited=cited)

@@ -25,7 +25,7 @@ SYMBOLS = {
     **{"vdots": "…", "ddots": "…", "langle": "⟨", "rangle": "⟩", "lVert": "‖", "rVert": "‖", "lvert": "|"},
     **{"rvert": "|", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", "{": "{", "}": "}", "#": "#"},
     **{",": " ", ";": " ", "!": "", " ": " ", "quad": " ", "qquad": " ", "\\": " "},
-    # In a single line, the size of a bracket doesn't matter.
+    # In a single line, the size of brackets doesn't matter.
     **dict.fromkeys(("left", "right", "bigl", "bigr", "Bigl", "Bigr"), ""),
 }
 FUNCTIONS = {"sin", "cos", "ln", "log", "max", "min", "arg", "det"}
@@ -39,7 +39,7 @@ BLANKS = re.compile(r"(?<=[(⟨{]) | (?=[)⟩},ᵢⱼₖₘₙᵣ₀-₉])|(?<=[
 
 
 def as_text(formula: str) -> str:
-    """Return the formula as one line of text, or "…" if it can't be written in one line, as in the case of a matrix."""
+    """Return the formula as one line of text, or "…" if it can't be written on one line (as with matrices)."""
     formula = LAID_OUT.sub(" ", formula)
     if r"\begin" in formula:
         return "…"
@@ -95,7 +95,7 @@ def _argument(rest: list[str]) -> str:
 
 
 def _group(rest: list[str]) -> list[str]:
-    """Return the tokens up to the brace that closes the group. Its opening brace has just been read."""
+    """Return the tokens up to the closing brace of the current group. The opening brace has just been read."""
     found, depth = [], 1
     while rest:
         token = rest.pop()
@@ -107,7 +107,7 @@ def _group(rest: list[str]) -> list[str]:
 
 
 def _bracketed(text: str) -> str:
-    """Put the text in brackets, unless it is a single number or a single letter with or without an index."""
+    """Put the text in brackets, unless it is a single number, or a single letter with or without an index."""
     return text if re.fullmatch(r"\d+|√?[^\W\d_][\u0300-\u036fᵢⱼₖₘₙᵣ₀-₉]*", text) else f"({text})"
 
 

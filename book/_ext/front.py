@@ -1,5 +1,6 @@
-"""`{front}`: the picture that readers see first. Each token of a sentence has an arrow, which is rotated by the token's
-position.
+"""`{front}`: the picture that readers see first.
+
+Each token of a sentence has an arrow that is rotated by the token's position.
 
     ```{front} the cat sat down when it got tired
     :query: it
@@ -11,7 +12,7 @@ position.
     - [A way in](page.md)
     ```
 
-The drawing is complete even without a script. With `front.js`, readers can move the sentence.
+The drawing is complete without a script. With `front.js`, readers can also move the sentence.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ def arrow(degrees: float, name: str = "", scale: float = 1) -> str:
 
 
 def sector(begin: float, end: float, radius: float = 26) -> str:
-    """Return the SVG path of the sector between two directions, given in degrees. Of the two possible sectors, this is
-    the one that covers at most half of the circle.
+    """Return the SVG path of the sector between two directions, given in degrees.
+
+    Of the two possible sectors, it is the one that covers at most half of the circle.
 
     >>> sector(0, 90, 10)
     'M0 0L10.0 0.0A10 10 0 0 0 0.0 -10.0Z'
@@ -68,8 +70,10 @@ def between(degrees: float, query: int, key: int) -> float:
 
 
 def drawing(tokens: list[str], query: int, key: int, degrees: float, start: int = 0) -> str:
-    """Return the drawing as it is when the page opens: the sentence with its arrows, and the arrows of the two chosen
-    words drawn from a common point."""
+    """Return the drawing as it is when the page opens.
+
+    It shows the sentence with its arrows, and the arrows of the two chosen words drawn from a common point.
+    """
     looks = {query: "front-query", key: "front-key"}
 
     def token(k: int) -> str:

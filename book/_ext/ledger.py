@@ -1,8 +1,9 @@
-"""Ledger of equations, which ensures that every displayed equation has a label, a kind and a check, and that every
-check has an equation.
+"""Ledger of equations.
 
-The kind is given on the page, as the equation's class (`definition`, `identity` or `statement`). The check is in
-`ropebook.proofs`, under the same label. If the equation or its check is missing, the build fails and names the label.
+It ensures that every displayed equation has a label, a kind and a check, and that every check has an equation.
+
+The kind is the equation's class on the page (`definition`, `identity` or `statement`). The check is in
+`ropebook.proofs`, under the same label. If an equation or its check is missing, the build fails and names the label.
 The directive `{ledger}` prints the whole list.
 """
 
@@ -30,7 +31,7 @@ ARROW = re.compile(r"\\(iff|implies|Rightarrow|Longrightarrow|Leftrightarrow|Lon
 
 
 def equations(env: BuildEnvironment) -> dict[str, list[dict]]:
-    """Return the displayed equations of every page, in order. Each has its label, kinds, LaTeX and line."""
+    """Return the displayed equations of every page, in order. Each entry has a label, kinds, LaTeX and a line."""
     if not hasattr(env, "ropebook_equations"):
         env.ropebook_equations = {}
     return env.ropebook_equations
@@ -53,7 +54,7 @@ def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
 
 
 def problems(found: dict[str, list[dict]], checks: dict[str, proofs.Proof]) -> list[tuple[str, int | None, str]]:
-    """Return a list of everything that is wrong with the ledger, as (page, line, sentence)."""
+    """Return everything that is wrong with the ledger, as a list of (page, line, sentence)."""
     wrong = []
     seen = {}
     for docname, blocks in sorted(found.items()):
@@ -96,15 +97,17 @@ class Placeholder(nodes.General, nodes.Element):
 
 
 class Ledger(Directive):
-    """The directive `{ledger}`, which lists all equations page by page."""
+    """The directive `{ledger}`. It lists all equations page by page."""
 
     def run(self) -> list[nodes.Node]:
         return [Placeholder()]
 
 
 def ledger_is_outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
-    """Return the ledger's page. It shows the equations of other pages, so Sphinx must read it again whenever it reads
-    any page."""
+    """Return the ledger's page.
+
+    It shows the equations of other pages, so Sphinx must read it again whenever it reads any page.
+    """
     return [name for name in env.found_docs if name == LEDGER]
 
 
@@ -130,7 +133,7 @@ def _sections(app: Sphinx, here: str) -> list[nodes.Node]:
 
 
 def _in_order(app: Sphinx) -> list[str]:
-    """Return the pages in the order of the book, with depth pages right after their chapter."""
+    """Return the pages in the order of the book, with depth pages right after their chapters."""
 
     def under(page: str) -> list[str]:
         return [page, *(one for child in app.env.toctree_includes.get(page, []) for one in under(child))]

@@ -1,5 +1,8 @@
-"""`{methods}`: a reference of all methods that extend the context. It begins with a statement that imports them all,
-followed by each method's class and a link to the section that explains it, in the registry's order."""
+"""`{methods}`: a reference of all context-extension methods.
+
+It begins with a statement that imports them all. Then come each method's class and a link to the section that explains
+it, in the order of the registry.
+"""
 
 from __future__ import annotations
 

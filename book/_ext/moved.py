@@ -5,10 +5,10 @@
     distance.html: decay.html                         # a page that no longer exists
 
 Each page contains the lines of this table that concern it, and its script redirects readers accordingly. Without a
-script, readers at least reach the page. A page that no longer exists is replaced by one that redirects. This module
-also writes 404.html, which most hosts show for addresses that never existed, and an index page that leads from the
-site's own address to the first page. All of these pages name an icon, because otherwise a browser would ask the host
-for one.
+script, readers at least reach the page. A page that no longer exists is replaced with one that redirects. This module
+also writes 404.html, which most hosts show for unknown addresses, and an index page that leads from the site's own
+address to the first page. All of these pages specify an icon, because otherwise the browser would request one from the
+host.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FRONT = """<!doctype html>
 </html>
 """
 
-# A host shows this page at whatever address was requested, so its links must start from the book's root.
+# A host may show this page at any address, so its links must start from the book's root.
 NOT_FOUND = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -74,8 +74,10 @@ NOT_FOUND = """<!doctype html>
 
 
 def read(path: Path = MOVED) -> dict[str, str]:
-    """Return the table of old and new addresses, both relative to the folder of pages. Raises ValueError for anything
-    that isn't an address."""
+    """Return the table of old and new addresses, both relative to the folder of pages.
+
+    Raises ValueError for anything that isn't an address.
+    """
     table = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
     for old, new in table.items():
         for address in (old, new):

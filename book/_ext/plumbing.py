@@ -1,7 +1,7 @@
-"""Fold code that doesn't teach: cells that only import, lay out a table or a picture, or run checks.
+"""Fold code that doesn't teach anything: cells that only import, lay out a table or a picture, or run checks.
 
-The rules look at a cell's source and its outputs, so nobody has to tag such cells by hand. The site folds them behind
-an unobtrusive line of text; in notebooks, they stay as they are.
+The rules look at a cell's source and outputs, so nobody has to tag such cells by hand. The site folds them behind an
+unobtrusive line of text. In notebooks they stay as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-# Tags that override the rules. In particular, `teaches` keeps a cell visible that the rules would fold.
+# Tags that override the rules. In particular, `teaches` keeps a cell visible even though the rules would fold it.
 DECIDED = {"hide-cell", "hide-output", "remove-input", "remove-cell", "seal", "teaches"}
 IMPORTS, FIGURE, TABLE, NUMBERS, CHECK = (
     "The imports",
@@ -23,7 +23,7 @@ IMPORTS, FIGURE, TABLE, NUMBERS, CHECK = (
 )
 FOLDED = "hide-input"
 NOTHING = ""  # no line at all, because the cell's output is itself code
-# Cells in which readers of a notebook answer an exercise. On the page, there is a form instead (`answers.py`).
+# Cells in which readers of a notebook answer an exercise. The page has a form instead (`answers.py`).
 UNANSWERED = re.compile(r'exercises\.check\("[^"]+", \.\.\.\)')
 CODE, PRINTED = "code", "printed"
 DEFINES = (ast.FunctionDef, ast.ClassDef)
@@ -31,7 +31,7 @@ IMPORTING = (ast.Import, ast.ImportFrom)
 
 
 def fold(notebook: NotebookNode) -> None:
-    """Tag the cells of a page that don't teach, with the same tags that pages use to fold cells or leave them out."""
+    """Tag the cells of a page that don't teach, using the tags by which pages fold cells or leave them out."""
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         if cell.cell_type != "code" or DECIDED & set(tags):
@@ -50,7 +50,7 @@ def fold(notebook: NotebookNode) -> None:
 
 
 def plumbing(source: str, outputs: list[NotebookNode]) -> str | None:
-    """Return the text of the line that a cell is folded behind, or None if the cell teaches.
+    """Return the text of the line behind which a cell is folded, or None if the cell teaches something.
 
     >>> plumbing("import math\\nfrom ropebook.show import show", [])
     'The imports'
@@ -61,7 +61,7 @@ def plumbing(source: str, outputs: list[NotebookNode]) -> str | None:
     called = {name for statement in body for name in _called(statement)}
     kinds = {_kind(output) for output in outputs if not _is_record(output)}
     if "check" in called and "print" not in called and not _is_value(body[-1]):
-        kinds.discard(PRINTED)  # these are only the messages of the checks
+        kinds.discard(PRINTED)  # these are only the checks' messages
     defines = any(isinstance(statement, DEFINES) for statement in body)
     if kinds == {CODE} and all(_calls_show(statement) for statement in body):
         return NOTHING
@@ -77,9 +77,11 @@ def plumbing(source: str, outputs: list[NotebookNode]) -> str | None:
 
 
 def _only_prepares(body: list[ast.stmt], defines: bool) -> bool:
-    """Return whether at least half of a cell's statements are imports. If the cell also defines something, they must
-    include an import from the book's package, because readers copy functions together with the `import torch` above
-    them."""
+    """Return whether at least half of a cell's statements are imports.
+
+    If the cell also defines something, one of the imports must be from the book's package, because readers copy
+    functions together with the `import torch` above them.
+    """
     imports = [one for one in body if isinstance(one, IMPORTING)]
     ours = any(isinstance(one, ast.ImportFrom) and (one.module or "").startswith("ropebook") for one in imports)
     return bool(imports) and 2 * len(imports) >= len(body) and (ours or not defines)
@@ -95,7 +97,7 @@ def _calls_show(statement: ast.stmt) -> bool:
 
 
 def _called(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names of the functions that a statement calls by a plain name."""
+    """Yield the names of the functions that a statement calls by plain name."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id

@@ -1,7 +1,7 @@
-"""Seals: below each equation, a word says how the equation was checked. It opens to show the outcome.
+"""Seals: below each equation, a word says how the equation was checked. Clicking the word shows the outcome.
 
-A cell tagged `seal` contains a single call of `verify`, and comes after the equations that it names. On the site, the
-cell is removed from the page, and the seals show its outcomes instead. The build fails if an equation has no seal.
+A cell tagged `seal` contains a single call of `verify` and comes after the equations that the call names. On the site,
+the cell is removed from the page, and the seals show its outcomes instead. The build fails if an equation has no seal.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ TAG = "seal"
 
 
 def seals(env: BuildEnvironment) -> dict[str, dict]:
-    """Return, for every page, the outcomes of its checks, keyed by label, and a list of problems with its cells, as
-    (line, sentence)."""
+    """Return the outcomes and the problems of every page.
+
+    The outcomes of a page's checks are keyed by label. The problems with its cells are a list of (line, sentence).
+    """
     if not hasattr(env, "ropebook_seals"):
         env.ropebook_seals = {}
     return env.ropebook_seals
 
 
 def take(env: BuildEnvironment, notebook: NotebookNode) -> None:
-    """Move the outcomes out of the cells of the page that is being read. Afterwards, tagged cells have no output."""
+    """Move the outcomes out of the cells of the page that is being read. Tagged cells are left without output."""
     outcomes, wrong = {}, []
     lines = notebook.metadata.get("source_map", [0] * len(notebook.cells))
     for cell, line in zip(notebook.cells, lines, strict=True):
@@ -48,8 +50,10 @@ def take(env: BuildEnvironment, notebook: NotebookNode) -> None:
 
 
 def cell_problems(cell: NotebookNode, verifies: bool) -> list[str]:
-    """Return the problems with a cell: it calls verify but has no tag, or it has the tag but is not a single call of
-    verify."""
+    """Return the problems with a cell.
+
+    Either it calls verify but has no tag, or it has the tag but is not a single call of verify.
+    """
     tagged = TAG in cell.metadata.get("tags", [])
     if verifies and not tagged:
         return [f"a cell that calls verify must have the tag `{TAG}`"]
@@ -87,7 +91,7 @@ def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
 
 
 class Seals(SphinxPostTransform):
-    """On the site, remove the tagged cells, and put a seal below each equation that they verify."""
+    """On the site, remove the tagged cells and put a seal below each equation that they verify."""
 
     default_priority = 150
     formats = ("html",)
@@ -103,8 +107,10 @@ class Seals(SphinxPostTransform):
                 block.parent.insert(block.parent.index(block) + 1, seal)
 
     def html(self, outcome: dict) -> str:
-        """Return the HTML of a seal: a button with words on it, and the popover that it opens. A popover needs no
-        script."""
+        """Return the HTML of a seal: a labelled button, and the popover that it opens.
+
+        The popover works without a script.
+        """
         label, docname = outcome["label"], self.env.docname
         name = f"Equation ({equation_number(self.env, docname, label)})"
         article = "an" if outcome["kind"][0] in "aeiou" else "a"

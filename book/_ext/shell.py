@@ -1,5 +1,8 @@
-"""The frame of the book's pages: the files that each page loads, the line below its title, its folded boxes, and the
-rule that pictures need alternative text."""
+"""The frame of the book's pages.
+
+It consists of the files that each page loads, the line below the title, folded boxes, and the rule that pictures need
+alternative text.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from tools.paths import BOOK, ROOT
 LOGGER = logging.getLogger(__name__)
 
 # Files that Jupyter Book loads on every page. They are for features that this book doesn't use (live kernels, tabs,
-# cards) or that work without a script here (folded boxes are <details>).
+# cards), or for ones that work here without a script (folded boxes are <details>).
 UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design|kernelName")
 SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
 MACHINERY = (BOOK / "_ext", BOOK / "_templates", ROOT / "tools")
@@ -39,8 +42,10 @@ DESCRIPTION = (60, 200)  # in characters
 
 
 def machinery() -> str:
-    """Return a hash of the code that converts sources to pages. It is a setting that Sphinx watches: when the hash
-    changes, every page is read again."""
+    """Return a hash of the code that converts sources to pages.
+
+    It is a setting that Sphinx watches: when the hash changes, every page is read again.
+    """
     files = sorted(
         path for folder in MACHINERY for path in folder.rglob("*") if path.suffix in (".py", ".mjs", ".html")
     )
@@ -65,9 +70,9 @@ def prepare_assets(app: Sphinx, config: object) -> None:
 def start_renderer(rundir: Path, timeout: float) -> tuple[subprocess.Popen, socket.socket]:
     """Start the process that renders the formulas, and connect to it.
 
-    The Sphinx extension checks only that the socket exists, but on a busy machine the socket may exist before the
-    process listens on it. On Windows, the extension does try to connect repeatedly, as this function does. There,
-    however, it uses a network connection, on which each formula waits twice for 40 ms.
+    The Sphinx extension checks only that the socket exists. On a busy machine, however, the socket may exist before the
+    process listens on it. On Windows, the extension does try to connect repeatedly, as this function does, but there it
+    uses a network connection, on which each formula waits twice for 40 ms.
     """
     renderer = sphinxcontrib.katex.KaTeXServer
     address = rundir / "katex.sock"
@@ -93,20 +98,20 @@ LONG_NAME = re.compile(r'(<span class="pre">)(\w*[a-z]_[a-z]\w{8,})<')
 def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
     def used(asset: object) -> bool:
         attributes = getattr(asset, "attributes", {})
-        start = attributes.get("body", "")[:60]  # the widget state is long and could contain any word
+        start = attributes.get("body", "")[:60]  # the widget state is long and could contain any of these words
         return not UNUSED.search(f"{getattr(asset, 'filename', asset)} {start}")
 
     if context.get("title") == context.get("docstitle"):
-        context["docstitle"] = ""  # otherwise the book's name would occur twice in the title of the first page
+        context["docstitle"] = ""  # otherwise the title of the first page would contain the book's name twice
     for kind in ("script_files", "css_files"):
         context[kind] = [asset for asset in context[kind] if used(asset)]
     # sphinx-thebe also writes its configuration into the body of the page.
     body = re.sub(r'<script type="text/x-thebe-config">.*?</script>', "", context.get("body", ""), flags=re.DOTALL)
     body = re.sub(r"<script>kernelName = .*?</script>", "", body)
-    # Remove labels that hide visible text from screen readers. Further below, remove roles that browsers no longer
-    # support.
+    # Remove labels that hide visible text from screen readers. (Roles that browsers no longer support are removed
+    # below.)
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
-    # Sphinx formats the lines of a signature as a definition list, although nothing is defined there.
+    # Sphinx formats the lines of a signature as a definition list, although it defines nothing.
     body = SIGNATURE.sub(lambda found: f'<span class="sig-lines">{found[1].replace("dd>", "span>")}</span>', body)
     # An empty column heading is not a heading.
     body = body.replace('<th class="head"><p></p></th>', "<td></td>")
@@ -120,8 +125,11 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
 
 
 def description(doctree: nodes.document) -> str:
-    """Return the description of a page for search engines. It consists of the title, followed by the first sentences of
-    the first paragraph that contains no formulas, as many as fit in a search result."""
+    """Return the description of a page for search engines.
+
+    It consists of the title and as many sentences as fit in a search result. They are the first sentences of the first
+    paragraph without formulas.
+    """
     for paragraph in doctree.findall(nodes.paragraph):
         text = " ".join(paragraph.astext().split())
         if len(text) < DESCRIPTION[0] or next(paragraph.findall(nodes.math), None) is not None:
@@ -174,8 +182,11 @@ def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Finish the site. Write the notebooks and the zip file to which each page links below its title, fill in the
-    reading times, and reduce the size of the pages."""
+    """Finish the site.
+
+    Write the notebooks and the zip file to which each page links below its title, fill in the reading times, and reduce
+    the size of the pages.
+    """
     if exception is None and app.builder.format == "html":
         notebooks.write_beside(app, Path(app.outdir) / "notebooks")
         takeaway.pack(Path(app.outdir) / "notebooks")
@@ -187,8 +198,10 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 
 class FoldedBoxes(SphinxPostTransform):
-    """Convert admonitions of the class `dropdown` to <details> elements, which readers can open without a script and by
-    keyboard. These boxes can also be opened for printing."""
+    """Convert admonitions of the class `dropdown` to <details> elements.
+
+    Readers can open these without a script and with the keyboard. They can also be opened for printing.
+    """
 
     default_priority = 200
     formats = ("html",)
@@ -208,13 +221,13 @@ class FoldedBoxes(SphinxPostTransform):
 
 # -- letters ----------------------------------------------------------------------------------------------------------
 
-# Matches a single letter, optionally with a prime, as in *m* or *L*′, or a letter times a Greek one, as in *mθ*. Longer
-# text between asterisks is usually an emphasised word.
+# Matches a single letter, optionally with a prime, as in *m* or *L*′, or a letter followed by a Greek one, as in *mθ*.
+# Longer text between asterisks is usually an emphasised word.
 LETTER = re.compile(r"(?:[A-Za-z]?[α-ωΑ-Ω]|[A-Za-z])′?")
 
 
 class Letters(SphinxPostTransform):
-    """Make single italic letters in the prose look as they do in formulas, because they are names of variables."""
+    """Make single italic letters in prose look as they do in formulas, because they are names of variables."""
 
     default_priority = 200
     formats = ("html",)
@@ -226,7 +239,7 @@ class Letters(SphinxPostTransform):
 
 
 class Minuses(SphinxPostTransform):
-    """Replace hyphens before numbers by minus signs, for example in numbers that cells insert into the prose."""
+    """Replace hyphens before numbers with minus signs, for example in numbers that cells insert into the prose."""
 
     default_priority = 201
     formats = ("html",)
@@ -276,7 +289,7 @@ class _Pictures(HTMLParser):
 
 
 def alt_problem(text: str | None, uri: str = "") -> str | None:
-    """Describe what is wrong with a picture's alternative text. Returns None if nothing is."""
+    """Describe what is wrong with a picture's alternative text. Returns None if nothing is wrong."""
     text = (text or "").strip()
     if not text:
         return "has no alternative text"

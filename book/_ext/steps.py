@@ -1,5 +1,6 @@
-"""`{try}`: a few steps to try with a figure. Each step asks a question first, and gives the reason once the reader has
-tried it.
+"""`{try}`: a few steps to try with a figure.
+
+Each step begins with a question. Once the reader has tried it, the reason is shown.
 
     ```{try} lock
     Slide both tokens by 50. Will RoPE's score move?
@@ -10,22 +11,22 @@ tried it.
     why: Both arrows turn by the same angle, so the angle between them stays.
     ```
 
-A step begins with a question of a sentence or two. The following fields each start on a new line, and may continue on
-the next lines:
+The question of a step is a sentence or two. The following fields each start on a new line, and may continue on the next
+lines:
 
 - `answers:` two to four answers, with an asterisk before the right one;
-- `start:` the dial settings at the start, written as in a link to the figure (by default, the settings at which it
-  opens);
-- `show:` the dials that "just show me" moves, with their settings;
-- `goal:` conditions under which the step is done, on dials and on the figure's numbers, joined by `&`;
+- `start:` the dial settings at the start, written as in a link to the figure (by default, the figure's initial
+  settings);
+- `show:` the settings of the dials that "just show me" moves;
+- `goal:` the conditions on the dials and the figure's numbers under which the step is done, joined by `&`;
 - `hides:` the part of the figure that would give the answer away, `words` or `curves`, which is hidden until the reader
   has guessed (by default, nothing is hidden);
 - `why:` the reason.
 
 An empty line ends a step.
 
-Without the page's script, the question, the answers and the reason are plain text. With it, the figure asks the
-question in a card of its own.
+Without the page's script, the question, the answers and the reason are plain text. With the script, the figure asks the
+question in a separate card.
 """
 
 from __future__ import annotations
@@ -44,8 +45,10 @@ HIDDEN = ("", "words", "curves")
 
 
 class Step(NamedTuple):
-    """One step: the question, the answers and the index of the right one, the figure's settings, and the reason. `line`
-    and `why_line` are counted from the start of the block."""
+    """One step: the question, the answers and the index of the right one, the figure's settings, and the reason.
+
+    `line` and `why_line` are counted from the start of the block.
+    """
 
     sentence: str
     line: int
@@ -102,8 +105,9 @@ def _step(block: list[str], line: int) -> Step:
 
 
 def answers_of(text: str) -> tuple[tuple[str, ...], int]:
-    """Return the answers, and the index of the right one. The right answer begins with an unpaired asterisk, so it
-    contains an odd number of asterisks.
+    """Return the answers, and the index of the right one.
+
+    The right answer begins with an asterisk and contains an odd number of them.
 
     >>> answers_of("It falls | *It rises | *m* stays")
     (('It falls', 'It rises', '*m* stays'), 1)
@@ -144,7 +148,7 @@ class Try(SphinxDirective):
         )
         answers = nodes.bullet_list(classes=["try-answers"])
         answers.extend(nodes.list_item("", *self._parsed(answer, step.line)) for answer in step.answers)
-        # Repeat the right answer before the reason, so it is clear what the reason explains.
+        # Repeat the right answer before the reason, to make clear what the reason explains.
         lead = self._parsed(step.answers[step.right], step.line)[0].children
         stop = "" if step.answers[step.right].endswith((".", "?", "!")) else "."
         reason, *more = self._parsed(step.why, step.why_line)

@@ -1,5 +1,7 @@
-"""Terms: each page contains the definitions of the terms that it links to, and its script shows a definition beside the
-link."""
+"""Terms: each page contains the definitions of the terms to which it links.
+
+Its script shows a definition beside the link.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,16 @@ GLOSSARY = "book/glossary"
 
 
 def depend(app: Sphinx, doctree: nodes.document) -> None:
-    """Make a page that links to any terms depend on the glossary. It is then rebuilt when the glossary changes."""
+    """Make a page that links to terms depend on the glossary, so that it is rebuilt when the glossary changes."""
     if any(xref["reftype"] == "term" for xref in doctree.findall(addnodes.pending_xref)):
         app.env.note_dependency(app.env.doc2path(GLOSSARY))
 
 
 def meanings(glossary: nodes.document) -> dict[str, list[nodes.Node]]:
-    """Return the first paragraph of each term's definition, without links. The keys are the ids that links to the terms
-    use."""
+    """Return the first paragraph of each term's definition, without links.
+
+    The keys are the ids used by links to the terms.
+    """
     found = {}
     for item in glossary.findall(nodes.definition_list_item):
         paragraph = next(iter(item.findall(nodes.paragraph)), None)

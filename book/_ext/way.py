@@ -1,9 +1,10 @@
-"""The way through the book: a map of the chapters, which is shown on the front page and at the end of each chapter.
+"""The way through the book: a map of the chapters, shown on the front page and at the end of each chapter.
 
-On the front page, `{way}` becomes the whole map: each chapter with its question, a path for one weekend, and the pages
-for readers who have a model to fix. Each chapter ends with a small map, which shows where the reader is, what comes
-next, and what is optional. If a chapter's first figure comes late, the chapter opens with its picture from the map. The
-contents of the map are in `book/_way.yml`. Reading times are estimated from the finished pages (`tools.minutes`).
+On the front page, `{way}` is replaced with the whole map: each chapter with its question, a path for one weekend, and
+the pages for readers who have a model to fix. Each chapter ends with a small map that shows where the reader is, what
+comes next, and what is optional. If a chapter's first figure comes late, the chapter opens with its picture from the
+map. The contents of the map are in `book/_way.yml`. Reading times are estimated from the finished pages
+(`tools.minutes`).
 """
 
 from __future__ import annotations
@@ -52,8 +53,10 @@ class Way:
         return [one for one in self.chapters if not one.optional]
 
     def after(self, page: str) -> Chapter | None:
-        """Return the page to read next, or None if there is none. A page of the story is followed by the next page of
-        the story. An optional page is followed by whichever page comes next, which leads readers back to the story.
+        """Return the page to read next, or None if there is none.
+
+        A page of the story is followed by the next page of the story. An optional page is followed by whatever page
+        comes next, so readers find their way back to the story.
 
         >>> way = Way((Chapter("a", "A"), Chapter("b", "B", optional=True), Chapter("c", "C")), (), ())
         >>> [next and next.page for next in map(way.after, "abc")]
@@ -72,7 +75,7 @@ class Way:
 
 @cache
 def read() -> Way:
-    """Return the contents of `_way.yml`, which is read once per build."""
+    """Return the contents of `_way.yml`. The file is read once per build."""
     told = yaml.safe_load((BOOK / "_way.yml").read_text(encoding="utf-8"))
     chapters, practice = (tuple(Chapter(**one) for one in told[name]) for name in ("chapters", "practice"))
     return Way(chapters, tuple(told["weekend"]), practice)
@@ -82,7 +85,7 @@ def read() -> Way:
 
 
 def link(one: Chapter, text: str = "", minutes: bool = True) -> str:
-    """Return a link from one page of the book to another, with the minutes that it takes to read that page.
+    """Return a link to a page of the book, followed by the minutes it takes to read that page.
 
     >>> link(Chapter("decay", "Decay"))
     '<a href="decay.html">Decay</a> <small><span class="minutes" data-of="decay">…</span> min</small>'
@@ -114,7 +117,7 @@ def tile(one: Chapter, here: str, following: Chapter | None, whole: bool) -> str
 
 
 def opening(one: Chapter) -> str:
-    """Return the HTML of the picture that a chapter opens with, and of its caption."""
+    """Return the HTML of the picture with which a chapter opens, and of its caption."""
     return f'<div class="opening">{picture(one)}<p>{escape(one.opening)}</p></div>'
 
 
@@ -148,7 +151,7 @@ def front_map(way: Way) -> str:
 
 
 def end_map(way: Way, here: str) -> str:
-    """Return the HTML of the map that a chapter ends with."""
+    """Return the HTML of the map with which a chapter ends."""
     following, first = way.after(here), ""
     if here == LAST:
         first = '<p class="way-heading way-first">That was the story. The rest is optional.</p>' + practice(way)
@@ -179,7 +182,7 @@ class WholeWay(SphinxDirective):
 
 
 def put(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put the maps into a page when building the site."""
+    """Insert the maps into a page when building the site."""
     if app.builder.format != "html":
         return
     way, page = read(), PurePosixPath(docname).name
@@ -199,12 +202,12 @@ def put(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def mark(listed: BeautifulSoup, way: Way, here: str) -> BeautifulSoup:
-    """Mark each chapter in the list of contents as part of the story or as optional."""
+    """Mark each chapter in the table of contents as part of the story or as optional."""
     chapters = {one.page: one for one in way.chapters}
     for item in listed.select("li.toctree-l1"):
         href = item.a["href"]
         one = chapters.get(here if href == "#" else PurePosixPath(href).stem)
-        # The theme reuses its list, so an entry may already be marked.
+        # The theme reuses its table of contents, so an entry may already be marked.
         if one is None or {"way-story", "way-optional"} & set(item["class"]):
             continue
         item["class"] = [*item["class"], "way-optional" if one.optional else "way-story"]

@@ -1,9 +1,10 @@
-"""Fit code and tables to the page. Lines of code that are too long for the text column are continued on the next line,
-indented further, instead of running off the page's edge. Tables that are too wide for the text column extend into the
-empty column beside it.
+"""Fit code and tables to the page.
 
-Output that was printed in columns would be unreadable with wrapped lines. It scrolls instead, and its edge shows that
-there is more.
+Lines of code that are too long for the text column continue on the next line, with more indentation, instead of running
+off the page. Tables that are too wide for the text column extend into the empty column beside it.
+
+Output printed in columns would be unreadable with wrapped lines. It scrolls instead, and its edge indicates that there
+is more.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ BLOCK = re.compile(r'(<div class="highlight"><pre)(>(?:<span></span>)?)(.*?)(</p
 MARKUP = re.compile(r"<[^>]*>")
 COLUMNS = re.compile(r"\S {2,}\S")
 PRINTED = re.compile(r'<div class="output [^"]*highlight-[^"]*">\s*$')
-FITS = 36  # number of characters in a line that fits on every screen
-ROWS = 3  # least number of lines with columns that count as a table
+FITS = 36  # the number of characters in a line that fits on every screen
+ROWS = 3  # the smallest number of lines with columns that count as a table
 
 TABLE = re.compile(r'<div class="table-box">(<table class="book-table">.*?</table>)</div>', re.DOTALL)
 ROW = re.compile(r"<tr\b.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<t[hd]\b([^>]*)>(.*?)</t[hd]>", re.DOTALL)
-NARROW, LETTER, PADDING = 684, 8, 29  # in pixels: the widths of the text column, of a letter and of a cell's padding
+NARROW, LETTER, PADDING = 684, 8, 29  # in pixels: the widths of the text column, a letter, and a cell's padding
 
 
 def wrap(block: re.Match) -> str:
@@ -44,8 +45,10 @@ def wrap(block: re.Match) -> str:
 
 
 def _line(line: str) -> str:
-    """Put a line into an element of its own if it is long. This is possible because Pygments closes its elements at the
-    end of each line."""
+    """Put a line into its own element if it is long.
+
+    This is possible because Pygments closes its elements at the end of each line.
+    """
     text = unescape(MARKUP.sub("", line)).rstrip("\n")
     if len(text) <= FITS:
         return line
@@ -53,14 +56,17 @@ def _line(line: str) -> str:
 
 
 def widen(box: re.Match) -> str:
-    """Return a table's box. If the table's longest words don't fit in the text column, the box extends into the column
-    beside it."""
+    """Return a table's box, made wider if necessary.
+
+    If the table's longest words don't fit in the text column, the box extends into the column beside it.
+    """
     return box[0].replace('"table-box"', '"table-box full-width"', 1) if least_width(box[1]) > NARROW else box[0]
 
 
 def least_width(table: str) -> int:
-    """Estimate how many pixels wide a table must be. Numbers are never wrapped, and sentences are wrapped only between
-    words.
+    """Estimate how many pixels wide a table must be.
+
+    Numbers are never wrapped, and sentences are wrapped only between words.
 
     >>> least_width("<tr><th>a long name</th><td class='number'>1 000</td></tr>")
     130

@@ -1,14 +1,14 @@
 """Scaled dot-product attention: the functions for the *Attention* chapter, and a layer for your own models.
 
 - `dot_product`: the weights, and the weighted mean of the values.
-- `masks`: causal masks, padding masks, and the numbers that other programs use for masking.
+- `masks`: causal masks, padding masks, and the finite numbers that other programs use for masking.
 - `scale`: why scores are divided by √d.
 - `heads`, `layer`: attention with several heads in parallel.
 - `cost`: operations, bytes and time.
 - `pictures`: the chapter's figures.
 
 Tensors have shape (batch, heads, seq, head_dim), as in ``torch.nn.functional.scaled_dot_product_attention``. Arguments
-are checked: the wrong type raises ``TypeError``, while a value out of range or a shape that does not fit raises
+are checked: a wrong type raises ``TypeError``, and a value out of range or a shape that does not fit raises
 ``ValueError``. The message names the argument and says what is allowed and what was passed.
 """
 

@@ -1,4 +1,4 @@
-"""The cost of attention: operations and bytes from formulas, memory and time from actual runs."""
+"""The cost of attention: operations and bytes from formulas, and memory and time from measurements."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def attention_cost(
     n_kv_heads: int | None = None,
     bytes_per_element: int = 2,
 ) -> AttentionCost:
-    """Count the operations and bytes of attention for a sequence of T = ``seq_len`` tokens that attends to itself,
-    without a mask.
+    """Count the operations and bytes of unmasked self-attention for a sequence of T = ``seq_len`` tokens.
 
     The layer is H·d wide, where d = ``head_dim``, H = ``n_heads`` and G = ``n_kv_heads`` (default H):
 
@@ -79,8 +78,9 @@ def attention_cost(
 
 
 def kept_bytes(function: Callable, *tensors: Tensor) -> int:
-    """Count the bytes that autograd keeps for the backward pass of ``function(*tensors)``. Shared memory is counted
-    once.
+    """Count the bytes that autograd keeps for the backward pass of ``function(*tensors)``.
+
+    Shared memory is counted only once.
 
     >>> x = torch.ones(1000, requires_grad=True)
     >>> kept_bytes(torch.exp, x)  # its result, which is its derivative
@@ -100,8 +100,9 @@ def kept_bytes(function: Callable, *tensors: Tensor) -> int:
 
 @torch.no_grad()
 def milliseconds(function: Callable, *tensors: Tensor, runs: int = 3) -> float:
-    """Return the time in milliseconds of the fastest of several runs of ``function(*tensors)``. The fastest run is the
-    one least affected by other work on the machine.
+    """Run ``function(*tensors)`` several times and return the shortest time, in milliseconds.
+
+    The fastest run is the one least affected by other work on the machine.
 
     >>> milliseconds(torch.sin, torch.zeros(3)) > 0
     True

@@ -1,5 +1,4 @@
-r"""Scaled dot-product attention: a softmax turns scores into weights, and the output is the weighted mean of the
-values.
+"""Scaled dot-product attention: a softmax turns scores into weights, and the output is a weighted mean of values.
 
 For half-precision types (float16, bfloat16) the arithmetic is done in float32, and only the result is cast back.
 
@@ -30,15 +29,14 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     return_weights: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    r"""Compute softmax(q kᵀ · scale + mask) v: for each query, the mean of the values, weighted by how well their keys
-    match the query.
+    """Compute softmax(q kᵀ · scale + mask) v: for each query, a mean of the values, weighted by how well keys match it.
 
     Shapes: ``q`` (…, Hq, Tq, d), ``k`` (…, Hkv, Tk, d), ``v`` (…, Hkv, Tk, dv); the result is (…, Hq, Tq, dv). Without
     heads, the shapes are (Tq, d), (Tk, d) and (Tk, dv). ``Hq`` is a multiple of ``Hkv``: query head h reads key head h
     // (Hq / Hkv), so Hkv = 1 is multi-query attention and 1 < Hkv < Hq is grouped-query attention.
 
     ``mask``, ``is_causal`` and ``scale`` mean the same as in :func:`attention_weights`. With ``return_weights`` the
-    result is the pair (output, weights). The output has ``q``'s dtype. It is zero for a query that may not attend to
+    result is the tuple (output, weights). The output has ``q``'s dtype. It is zero for a query that may not attend to
     any key.
 
     >>> q = torch.tensor([[1.0, 0.0]])
@@ -65,9 +63,9 @@ def attention_weights(
 ) -> Tensor:
     r"""Compute softmax(q kᵀ · scale + mask), the weight that each query gives to each key: (…, Hq, Tq, Tk).
 
-    The weights in a row are non-negative and sum to 1, except when the query may not attend to any key: then they are
-    all zero. (The bare formula would divide zero by zero and give NaN.) The weights have ``q``'s dtype, or float32 if
-    that is a half-precision type.
+    The weights in a row are non-negative and sum to 1. If the query may not attend to any key, they are all zero
+    instead. (The formula on its own would divide zero by zero and give NaN.) The weights have ``q``'s dtype, or float32
+    if that is a half-precision type.
 
     ``mask`` is broadcast to (…, Hq, Tq, Tk). Boolean: True = may attend. Floating point: added to the scores after
     scaling, −inf = may not attend. ``is_causal`` applies :func:`causal_mask` as well. ``scale`` defaults to 1/√d.
@@ -95,8 +93,8 @@ def attention_weights(
         if mask.dtype == torch.bool
         else scores + mask.to(dtype)
     )
-    # The softmax of a row of −inf is 0/0. We give such a row harmless scores before the softmax and zeros after it.
-    # The zeros alone would not be enough, because the gradient would still contain NaN.
+    # The softmax of a row of −inf is 0/0. We give such a row harmless scores before the softmax, and replace its
+    # weights with zeros afterwards. The zeros alone would not be enough, because the gradient would still contain NaN.
     closed = (scores == -math.inf).all(-1, keepdim=True)
     return scores.masked_fill(closed, 0.0).softmax(-1).masked_fill(closed, 0.0)
 

@@ -11,8 +11,9 @@ from ropebook import checks
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Reshape (…, seq, n_heads · head_dim) to (…, n_heads, seq, head_dim). Head h gets the h-th block of ``head_dim``
-    consecutive features.
+    """Reshape (…, seq, n_heads · head_dim) to (…, n_heads, seq, head_dim).
+
+    Head h gets the h-th block of ``head_dim`` consecutive features.
 
     >>> import torch
     >>> split_heads(torch.zeros(5, 7, 12), 3).shape
@@ -43,8 +44,10 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Repeat key or value heads so that each of the ``n_heads`` query heads has its own: (…, Hkv, seq, d) to (…,
-    n_heads, seq, d). Each head appears n_heads / Hkv times in a row, once for every query head that shares it.
+    """Repeat key or value heads so that each of the ``n_heads`` query heads has its own.
+
+    Maps (…, Hkv, seq, d) to (…, n_heads, seq, d). Each head appears n_heads / Hkv times in a row, once for every query
+    head that shares it.
 
     >>> import torch
     >>> repeat_heads(torch.tensor([[[1.0]], [[2.0]]]), 6).flatten()
@@ -64,8 +67,9 @@ def repeat_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def check_heads(n_heads: int, n_kv_heads: int | None) -> tuple[int, int]:
-    """Check and return the number of query heads and the number of key/value heads. ``n_kv_heads`` must divide
-    ``n_heads``; None means ``n_heads``.
+    """Check and return the numbers of query heads and of key/value heads. ``n_kv_heads`` must divide ``n_heads``.
+
+    If it is None, it is the same as ``n_heads``.
 
     >>> check_heads(8, None)
     (8, 8)

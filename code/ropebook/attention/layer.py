@@ -20,8 +20,8 @@ class MultiHeadAttention(nn.Module):
     ``dim`` is the width of the model. ``head_dim`` is the width of a head; the default is dim / n_heads, which must
     then be a whole number. ``n_kv_heads`` (default ``n_heads``) is the number of key and value heads, and must divide
     ``n_heads``. ``bias`` says whether the four projections have a bias. With ``fused=True`` the attention itself is
-    computed by ``torch.nn.functional.scaled_dot_product_attention``. This gives the same numbers faster and doesn't
-    store the scores, so such a layer cannot return the weights.
+    computed by ``torch.nn.functional.scaled_dot_product_attention``. This yields the same numbers faster and without
+    storing the scores, so such a layer cannot return the weights.
 
     Source: Vaswani et al. 2017, section 3.2.2.
 
@@ -78,9 +78,11 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Map x (batch, seq, dim) to an output of the same shape. With ``return_weights`` the result is the pair
-        (output, weights), where the weights have shape (batch, n_heads, seq, seq). ``mask`` and ``is_causal`` mean the
-        same as in :func:`attention_weights`."""
+        """Map x (batch, seq, dim) to an output of the same shape.
+
+        With ``return_weights`` the result is the tuple (output, weights), where the weights have shape (batch, n_heads,
+        seq, seq). ``mask`` and ``is_causal`` mean the same as in :func:`attention_weights`.
+        """
         checks.floating("x", x)
         if x.dim() != 3 or x.shape[-1] != self.dim:
             raise ValueError(
@@ -120,8 +122,8 @@ class MultiHeadAttention(nn.Module):
         """Make a layer that computes the same function as ``other``, with a copy of its weights.
 
         In ``other``, queries, keys and values must have the same width, and there must be no dropout, no
-        ``add_bias_kv`` and no ``add_zero_attn`` (``ValueError`` otherwise). The new layer is batch-first even if
-        ``other`` is not.
+        ``add_bias_kv`` and no ``add_zero_attn``; otherwise ``ValueError`` is raised. The new layer is batch-first even
+        if ``other`` is not.
         """
         if not isinstance(other, nn.MultiheadAttention):
             raise TypeError(

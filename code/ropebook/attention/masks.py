@@ -1,4 +1,6 @@
-"""Masks decide which scores count. A boolean mask is **True where a query may attend to a key**, as in
+"""Masks, which decide which scores count.
+
+A boolean mask is **True where a query may attend to a key**, as in
 ``torch.nn.functional.scaled_dot_product_attention``. In ``torch.nn.MultiheadAttention``, True means the opposite.
 """
 
@@ -18,10 +20,10 @@ def causal_mask(
 ) -> Tensor:
     """Return a boolean mask (q_len, k_len) that lets each query attend to its own token and to all earlier ones.
 
-    The **last** query is at the last key's position, so with cached keys (``k_len`` > ``q_len``) the queries are the
-    newest tokens: query t sees keys 0 … t + k_len − q_len. (With ``is_causal=True``, torch's function aligns the
-    *first* query with the first key instead; for ``k_len`` = ``q_len``, the default, there is no difference.) ``k_len``
-    < ``q_len`` is refused, because it would leave some queries without any key.
+    The **last** query is at the position of the last key. With cached keys (``k_len`` > ``q_len``), the queries are
+    therefore the newest tokens: query t sees keys 0 … t + k_len − q_len. (With ``is_causal=True``, torch's function
+    aligns the *first* query with the first key instead; for ``k_len`` = ``q_len``, the default, there is no
+    difference.) A ``k_len`` smaller than ``q_len`` is rejected, because it would leave some queries without any key.
 
     >>> causal_mask(2, 3).int()
     tensor([[1, 1, 0],
@@ -41,8 +43,9 @@ def padding_mask(
     max_len: int,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Return a boolean mask (batch, 1, 1, max_len): True for the first ``lengths[b]`` keys of sequence b, False for its
-    padding.
+    """Return a boolean mask (batch, 1, 1, max_len) that is False for padding.
+
+    It is True for the first ``lengths[b]`` keys of sequence b.
 
     The two axes of size 1 are broadcast over heads and queries. ``lengths``: integers from 0 to ``max_len``.
 
@@ -65,8 +68,10 @@ def padding_mask(
 def whole_mask(
     mask: Tensor | None, is_causal: bool, shape: Sequence[int], device: torch.device
 ) -> Tensor | None:
-    """Check ``mask`` against the ``shape`` of the scores, and combine it with the causal mask if ``is_causal``. Return
-    None if there is no mask at all."""
+    """Check ``mask`` against the ``shape`` of the scores, and combine it with the causal mask if ``is_causal``.
+
+    Returns None if there is no mask at all.
+    """
     if mask is not None:
         _check_mask(mask, shape, device)
     if not is_causal:
@@ -84,13 +89,14 @@ def whole_mask(
 def masked_scores(
     scores: Tensor, mask: Tensor, fill: float, *, form: str = "replace"
 ) -> Tensor:
-    """Mask scores by replacing them with a *number* or by adding a number to them, as many programs do. We need this
-    only for comparison.
+    """Mask scores by replacing them with a *number* or by adding a number to them, as many programs do.
+
+    Used only for comparison.
 
     ``scores``: (…, Tq, Tk). ``mask``: boolean, True = may attend. ``fill``: −inf or a finite number such as −1e9.
     ``form="replace"`` replaces the masked scores with ``fill``; ``form="add"`` adds ``fill`` to them. The arithmetic is
-    done in the scores' own dtype, because we want to see the effect of that dtype. A finite ``fill`` that the dtype
-    cannot represent raises ``ValueError``. An example is −1e9 in float16, whose lowest number is −65504.
+    done in the scores' own dtype, in order to show the effect of that dtype. A finite ``fill`` that the dtype cannot
+    represent raises ``ValueError``. An example is −1e9 in float16, whose lowest number is −65504.
 
     >>> masked_scores(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), -1e9)
     tensor([ 1.0000e+00, -1.0000e+09])
@@ -113,10 +119,9 @@ def masked_scores(
 def hidden_row(
     fill: float, dtype: torch.dtype, *, form: str = "replace"
 ) -> Tensor | None:
-    """Return the weights of the scores 1, 2, 3 in ``dtype`` when all three are masked with ``fill``
-    (:func:`masked_scores`).
+    """Return the weights for the scores 1, 2, 3 in ``dtype`` when all are masked with ``fill`` (:func:`masked_scores`).
 
-    The right answer would be zero weight for all of them. The result is None if ``dtype`` cannot represent ``fill``.
+    The correct weights would all be zero. The result is None if ``dtype`` cannot represent ``fill``.
 
     >>> hidden_row(-1e9, torch.float32)
     tensor([0.3333, 0.3333, 0.3333])
@@ -129,8 +134,9 @@ def hidden_row(
 
 
 def spacing(x: float, dtype: torch.dtype) -> float:
-    """Return the gap between neighbouring numbers of ``dtype`` at ``x``. Adding less than half of this gap leaves x
-    unchanged.
+    """Return the gap between neighbouring numbers of ``dtype`` at ``x``.
+
+    Adding less than half of this gap leaves x unchanged.
 
     >>> spacing(-8103.0, torch.bfloat16)
     32.0

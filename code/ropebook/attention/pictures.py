@@ -26,8 +26,10 @@ def gradient_sizes(
     scaled: Mapping[int, Sequence[Rows]],
     without: Mapping[int, Sequence[Rows]],
 ) -> None:
-    """Plot the gradient of a typical row, taken with respect to its dot products, against the head dimension. There are
-    two lines per number of keys: one with the scale and one without it."""
+    """Plot the gradient of a typical row with respect to its dot products, against the head dimension.
+
+    There are two lines per number of keys: one with the scale and one without it.
+    """
     fig, ax = figure(480, 320)
     for n, colour in zip(scaled, (MUTED, BLUE, INK), strict=True):
         for rows, dashes in ((without[n], "-"), (scaled[n], "--")):
@@ -54,8 +56,7 @@ def gradient_sizes(
 
 
 def mask_panels(masks: Mapping[str, Tensor]) -> None:
-    """Draw boolean masks side by side, each under its name. A filled cell means that the query may attend to the
-    key."""
+    """Draw boolean masks side by side, each under its name. In a filled cell, the query may attend to the key."""
     fig, axes = figure(480, 200, 1, len(masks))
     for ax, (title, mask) in zip(axes, masks.items(), strict=True):
         heatmap(ax, mask, form=None)
@@ -69,8 +70,10 @@ def mask_panels(masks: Mapping[str, Tensor]) -> None:
 
 
 def shared_heads(n_heads: int, kinds: Mapping[str, int]) -> None:
-    """Show which query head reads which key/value head, with one panel per kind of attention. ``kinds`` maps the name
-    of each kind to its number of key/value heads."""
+    """Show which query head reads which key/value head, with one panel per kind of attention.
+
+    ``kinds`` maps the name of each kind to its number of key/value heads.
+    """
     fig, axes = figure(480, 190, 1, len(kinds))
     for ax, (title, n_kv_heads) in zip(axes, kinds.items(), strict=True):
         for head in range(n_heads):
@@ -102,8 +105,10 @@ def memory_and_time(
     took: Mapping[str, Sequence[float]],
     where: str,
 ) -> None:
-    """Plot the memory kept for the backward pass (MiB) and the time (ms) of two functions against the sequence
-    length."""
+    """Plot memory and time of two functions against the sequence length.
+
+    The memory is what is kept for the backward pass (MiB), and the time is in ms.
+    """
     fig, (left, right) = figure(480, 260, 1, 2)
     [line] = left.plot(lengths, formula, color=INK, linewidth=1)
     name_line(line, "scores, by formula", at=0, offset=(10, -4))

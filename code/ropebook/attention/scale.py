@@ -1,5 +1,4 @@
-"""The effect of the scale 1/√d: how large scores are without it, and how much the weights change when a dot product q·k
-changes."""
+"""The effect of the scale 1/√d: how large scores are without it, and how sensitive weights are to dot products."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ def score_variance(
 
     In theory it is ``dim``, because q·k is a sum of ``dim`` independent products, each of variance 1. The sample
     variance itself has a relative standard deviation of about √((2 + 6/dim) / samples). Everything is computed in
-    float64 on the CPU, so the random numbers do not depend on the accelerator. Peak memory: 24·dim·samples bytes.
+    float64 on the CPU, so the random numbers do not depend on the accelerator. Peak memory is 24·dim·samples bytes.
 
     >>> 60 < score_variance(64, 100_000, torch.Generator().manual_seed(0)) < 68
     True
@@ -37,11 +36,11 @@ def score_rows(
     rows: int = 1000,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draw unscaled scores q·k for ``rows`` random queries, each with ``n_keys`` keys of its own.
+    """Draw unscaled scores q·k for ``rows`` random queries, each with its own ``n_keys`` keys.
 
     Queries and keys are independent standard normal vectors with ``dim`` entries. For a given query, the scores are
-    then independent normal numbers of standard deviation |q|, so we draw those instead of the keys. Shape (rows,
-    n_keys), float64, on the CPU.
+    then independent normal numbers with a standard deviation equal to the length of q. We therefore draw the scores
+    instead of the keys. The result has shape (rows, n_keys) and is float64, on the CPU.
 
     >>> score_rows(64, 4096, 10, torch.Generator().manual_seed(0)).shape
     torch.Size([10, 4096])
@@ -56,9 +55,11 @@ def score_rows(
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Statistics of the softmax over many rows of dot products, as returned by :func:`rows_of`. A *gradient* here is
-    the size of ∂p/∂(q·k), the derivative of a row's weights with respect to its dot products
-    (:func:`softmax_gradient_norm`)."""
+    """Statistics of the softmax over many rows of dot products, as returned by :func:`rows_of`.
+
+    Here, *gradient* means the size of ∂p/∂(q·k), the derivative of a row's weights with respect to its dot products
+    (:func:`softmax_gradient_norm`).
+    """
 
     largest: float
     """The median, over all rows, of the largest weight in the row."""
@@ -108,8 +109,8 @@ def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
     """Return the derivative ∂p/∂a of the weights ``p`` = softmax(a / ``divisor``), which is (diag(p) − p pᵀ) / divisor.
 
     The result for ``p`` (…, n) is (…, n, n). In attention, a is a row of unscaled dot products q·k, and ``divisor`` is
-    √d. By the chain rule, dividing a by ``divisor`` divides the derivative by it too. ``p`` must be float32 or float64,
-    ≥ 0, and sum to 1 along the last axis.
+    √d. By the chain rule, dividing a by ``divisor`` divides the derivative by the same number. ``p`` must be float32 or
+    float64, ≥ 0, and sum to 1 along the last axis.
 
     >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
     tensor([[ 0.2500, -0.2500],
@@ -118,17 +119,18 @@ def softmax_jacobian(p: Tensor, divisor: float = 1.0) -> Tensor:
     _check_probabilities(p)
     outer = p.unsqueeze(-1) * p.unsqueeze(-2)
     others = outer - torch.diag_embed(outer.diagonal(dim1=-2, dim2=-1))
-    # The diagonal is p(1 − p). We compute it as the sum of p times every other p, because 1 − p loses all its digits
-    # when p is near 1, which is the interesting case.
+    # The diagonal is p(1 − p). We compute it as p times the sum of all other p, because 1 − p loses its digits when p
+    # is near 1, which is the interesting case.
     return (torch.diag_embed(others.sum(-1)) - others) / _divisor(divisor)
 
 
 def softmax_gradient_norm(p: Tensor, divisor: float = 1.0) -> Tensor:
-    """Return the Frobenius norm of :func:`softmax_jacobian`, which measures how much the weights change when the dot
-    products change: (…, n) to (…).
+    """Return the Frobenius norm of :func:`softmax_jacobian`: (…, n) to (…).
+
+    It measures how much the weights change when the dot products change.
 
     With s = Σ p² it is at most √(s(1 − s)) / divisor, and so at most 1/(2 · divisor). It reaches that maximum when two
-    entries share all the weight equally, and falls to 0 as ``p`` approaches a one-hot row. The matrix itself is never
+    entries have half the weight each, and falls to 0 as ``p`` approaches a one-hot row. The matrix itself is never
     computed, so rows of thousands of keys are cheap.
 
     >>> softmax_gradient_norm(torch.tensor([0.5, 0.5]))
@@ -137,8 +139,8 @@ def softmax_gradient_norm(p: Tensor, divisor: float = 1.0) -> Tensor:
     tensor(0.0625)
     """
     _check_probabilities(p)
-    # Column j is p_j times a vector that contains 1 − p_j and the other p. For the largest p_j, 1 − p_j loses its
-    # digits, so there we sum the other p instead, as `softmax_jacobian` does.
+    # Column j is p_j times a vector that contains 1 − p_j and the other p. For the largest p_j, computing 1 − p_j would
+    # lose digits, so there we sum the other p instead, as `softmax_jacobian` does.
     largest, at = p.max(-1, keepdim=True)
     rest = p.scatter(-1, at, 0.0)
     missing = (1 - p).scatter(-1, at, rest.sum(-1, keepdim=True))

@@ -1,18 +1,19 @@
-"""Beyond the line: positions with several coordinates, rotated values, linear attention, latent attention, and
-variants of RoPE in models.
+"""Beyond the line: positions with several coordinates, and variants of rotation and attention.
+
+The chapter covers rotated values, linear attention, latent attention, and variants of RoPE in models.
 
 Notation: a place is a vector m of ``axes`` numbers, such as row and column, or time, row and column. Each pair i of a
 head has a *wave* w_i, a vector of the same length, and the pair's angle at m is w_i · m. Plain RoPE has one axis, and
 w_i = θ_i.
 
 - `axes`: waves (axial, mixed, in blocks), and rotation by them.
-- `generators`: the matrices that can generate such rotations at all.
-- `mrope`: sections for time, row and column, and the places of a text with images and videos.
+- `generators`: which matrices can generate such rotations.
+- `mrope`: sections for time, row and column, and the places of tokens in text with images and videos.
 - `values`: rotated values, and rotating the output back.
 - `linear`: attention without softmax, with rotations.
 - `latent`: keys and values from one short vector, with a decoupled rotation.
-- `departures`: departures of published models from plain RoPE, with a function for each.
-- `shifts`: how precisely a score stays the same when both places move.
+- `departures`: how published models depart from plain RoPE, with a function for each departure.
+- `shifts`: how precisely a score is preserved when both places move.
 - `pictures`: the figures on the pages.
 """
 

@@ -1,5 +1,6 @@
-"""Places with several coordinates. Each pair has a vector called its wave, and rotates by the dot product of its wave
-with the place.
+"""Places with several coordinates.
+
+Each pair has a vector called its wave, and its angle is the dot product of the wave with the place.
 
 Sources: Su 2021, *The Road to a Better Transformer, 4* (two axes); Heo et al. 2024, *Rotary Position Embedding for
 Vision Transformer* (axial and mixed).
@@ -24,8 +25,9 @@ Waves = Float[Tensor, "axes pairs"]
 
 
 def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves:
-    """Return axial waves, in which each pair follows one axis. Axis a has ``dims[a]`` entries of the head, with the
-    frequencies of a head of that size.
+    """Return axial waves, in which each pair follows one axis.
+
+    Axis a is given ``dims[a]`` entries of the head, with the frequencies of a head of that size.
 
     ``base`` is one base for all axes, or a list with one base for each axis. The pairs of the first axis come first.
 
@@ -50,8 +52,9 @@ def axial(dims: Sequence[int], base: float | Sequence[float] = 10000.0) -> Waves
 
 
 def in_blocks(waves: Waves) -> Waves:
-    """Reorder axial waves so that the axes alternate: x, y, x, y, … A block with one pair per axis has four entries
-    for two axes, and six for three.
+    """Reorder axial waves so that the axes alternate: x, y, x, y, …
+
+    A block with one pair per axis has four entries for two axes, and six for three.
 
     ``waves`` must come from `axial` with equal dims. Raises ``ValueError`` for other waves.
 
@@ -69,8 +72,9 @@ def in_blocks(waves: Waves) -> Waves:
 
 
 def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
-    """Return mixed waves, in which every pair depends on both axes. Pair i has frequency θ_i along its own direction
-    φ_i, so w_i = θ_i (cos φ_i, sin φ_i).
+    """Return mixed waves, in which every pair depends on both axes.
+
+    Pair i has frequency θ_i along its own direction φ_i, so w_i = θ_i (cos φ_i, sin φ_i).
 
     ``directions`` contains the angles φ (dim/2,) in radians. A model starts from random directions and then learns the
     waves.
@@ -90,8 +94,9 @@ def mixed(dim: int, base: float, directions: Float[Tensor, " pairs"]) -> Waves:
 
 
 def angles(places: Places, waves: Waves) -> Float[Tensor, "*seq pairs"]:
-    """Compute the angle w_i · m of every pair, in radians, float64. ``places`` may be integers, float32 or float64, as
-    in `check_positions`.
+    """Compute the angle w_i · m of every pair, in radians, float64.
+
+    ``places`` may be integers, float32 or float64, as in `check_positions`.
 
     >>> angles(torch.tensor([[2, 3]]), axial([2, 2]))
     tensor([[2., 3.]], dtype=torch.float64)
@@ -125,6 +130,6 @@ def score(
     n: Real[Tensor, "keys axes"],
     waves: Waves,
 ) -> Float[Tensor, "*heads queries keys"]:
-    """Compute the scores of queries at the places m with keys at the places n, divided by √d."""
+    """Compute the scores of queries at places m with keys at places n, divided by √d."""
     both = turned(q, m, waves) @ turned(k, n, waves).mT
     return both / math.sqrt(q.shape[-1])

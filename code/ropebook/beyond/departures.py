@@ -1,5 +1,7 @@
-"""Departures from plain RoPE in published models. There is a small function for each departure, and a check of whether
-scores still depend only on relative positions.
+"""Departures from plain RoPE in published models.
+
+There is a small function for each departure, and a measurement of whether scores still depend only on relative
+positions.
 
 The tests compare each function with the corresponding module of transformers (5.23). Vectors are (…, heads, seq, dim),
 in the half-split layout, as in most of those modules.
@@ -38,16 +40,18 @@ def rms(x: Vectors, weight: Weight | None = None, eps: float = 1e-6) -> Vectors:
 
 
 def normed_before(x: Vectors, places: Positions, weight: Weight) -> Vectors:
-    """Normalise, then rotate (Qwen3). RoPE rotates a different vector; nothing else changes."""
+    """Normalise, then rotate (Qwen3). A different vector is rotated, but otherwise nothing changes."""
     return turned(rms(x, weight), places)
 
 
 def normed_after(
     x: Vectors, places: Positions, weight: Weight | None = None
 ) -> Vectors:
-    """Rotate, then normalise. Without weights (Llama 4), normalisation changes only the length, so it makes no
-    difference whether the vector has been rotated before. With weights (HunYuan), the two entries of a pair are
-    stretched differently *after* the rotation, so the score depends on the position.
+    """Rotate, then normalise.
+
+    Without weights (Llama 4), normalisation changes only the length, so the order of the two steps makes no difference.
+    With weights (HunYuan), the two entries of a pair are stretched differently *after* the rotation, so the score
+    depends on the position.
     """
     return rms(turned(x, places), weight)
 
@@ -55,11 +59,12 @@ def normed_after(
 def tempered(
     q: Vectors, places: Positions, *, every: float = 8192, scale: float = 0.1
 ) -> Vectors:
-    """Scale up queries with the logarithm of their position, which makes the softmax sharper (Llama 4, in its layers
-    without rotation).
+    """Scale up queries with the logarithm of their position, which sharpens the softmax.
 
-    ``every``: the scale grows once in this many tokens, starting at position 0. ``scale``: the factor that multiplies
-    the logarithm. Raises ``ValueError`` for positions below 0, and if ``every`` is not above 0.
+    Llama 4 does this in its layers without rotation.
+
+    ``every``: the number of tokens after which the scale grows again. ``scale``: the factor by which the logarithm is
+    multiplied. Raises ``ValueError`` for positions below 0, and if ``every`` is not above 0.
     """
     checks.number("every", every, above=0)
     checks.number("scale", scale)
@@ -80,7 +85,7 @@ def projected_after(
     projection: Float[Tensor, "width width"],
     n_heads: int,
 ) -> Vectors:
-    """Rotate the tokens head by head and only *then* project them (Wav2Vec2-Conformer): W R_m x instead of R_m W x."""
+    """Rotate the tokens head by head, and only *then* project them (Wav2Vec2-Conformer): W R_m x instead of R_m W x."""
     parts = turned(x.unflatten(-1, (n_heads, -1)).transpose(-2, -3), places)
     found = parts.transpose(-2, -3).flatten(-2) @ projection.mT
     return found.unflatten(-1, (n_heads, -1)).transpose(-2, -3)
@@ -97,8 +102,7 @@ def partly(
 
 
 def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
-    """Rotate all keys except the last ``exempt`` ones, which have no position. In SAM 2, these are pointers to
-    objects."""
+    """Rotate all keys except the last ``exempt`` ones, which have no position (pointers to objects, in SAM 2)."""
     checks.integer("exempt", exempt, minimum=0, maximum=k.shape[-2])
     turning = k.shape[-2] - exempt
     places = as_positions("places", places)[:turning]
@@ -106,8 +110,9 @@ def partly_exempt(k: Vectors, places: Positions, exempt: int) -> Vectors:
 
 
 def layers_that_turn(n_layers: int, every: int = 4) -> list[bool]:
-    """Return, for each layer, whether it rotates. In each group of ``every`` layers, the last one does not (SmolLM3,
-    Llama 4).
+    """Return for each layer whether it rotates.
+
+    The last layer in each group of ``every`` layers does not (SmolLM3, Llama 4).
 
     >>> layers_that_turn(5, every=4)
     [True, True, True, False, True]
@@ -121,8 +126,10 @@ def layers_that_turn(n_layers: int, every: int = 4) -> list[bool]:
 
 
 def donors(kinds: Sequence[str], shared: int) -> list[int]:
-    """Return, for each layer, the index of the layer whose keys it reads. Most layers read their own keys. Each of the
-    last ``shared`` layers reads the keys of the last unshared layer of its own kind (Gemma 3n).
+    """Return for each layer the index of the layer whose keys it reads.
+
+    Most layers read their own keys. Each of the last ``shared`` layers reads the keys of the last unshared layer of its
+    own kind (Gemma 3n).
 
     >>> donors(["near", "far", "near", "far", "near"], shared=2)
     [0, 1, 2, 1, 2]
@@ -138,14 +145,16 @@ def donors(kinds: Sequence[str], shared: int) -> list[int]:
 
 
 def trimmed(k: Vectors, window: int) -> Float[Tensor, "*heads kept dim"]:
-    """Return the keys that a cache keeps between two steps of a layer that sees ``window`` tokens, which are the last
-    window − 1."""
+    """Return the keys that the cache of a layer with a window of ``window`` tokens keeps for the next step.
+
+    These are the last window − 1 keys.
+    """
     checks.integer("window", window, minimum=2)
     return k[..., 1 - window :, :]
 
 
 def moved(k: Vectors, by: int, base: float = 10000.0) -> Vectors:
-    """Move rotated keys by ``by`` positions. This takes only one more rotation; nothing has to be projected again."""
+    """Move rotated keys by ``by`` positions. This takes only one more rotation, and no new projection."""
     return turned(k, torch.full((k.shape[-2],), by), base)
 
 
@@ -154,8 +163,8 @@ def evicted(
 ) -> Float[Tensor, "*heads kept dim"]:
     """Evict the rotated keys of the tokens ``start`` to ``stop`` − 1, and move the later keys down to close the gap.
 
-    Only in the first layer are the results identical to the keys of the shorter text. In the layers above, a later
-    token's key still depends on the evicted tokens to which it attended.
+    The results are identical to the keys of the shorter text only in the first layer. In the layers above it, a later
+    token's key still depends on the evicted tokens to which that token attended.
     """
     checks.integer("stop", stop, minimum=0, maximum=k.shape[-2])
     checks.integer("start", start, minimum=0, maximum=stop)
@@ -167,8 +176,9 @@ def evicted(
 
 
 def centred(rows: int, columns: int) -> Float[Tensor, "patches 2"]:
-    """Return the centres of an image's patches, times 2π. The coordinates on both axes run from −1 to 1, however many
-    patches there are (DINOv3).
+    """Return the centres of an image's patches, multiplied by 2π.
+
+    On both axes, the image extends from −1 to 1, however many patches there are (DINOv3).
 
     >>> centred(1, 2) / torch.pi
     tensor([[ 0., -1.],
@@ -189,8 +199,10 @@ Scores = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Departure(NamedTuple):
-    """A departure from plain RoPE: the models that use it, and a function that computes the scores of one text's
-    queries and keys at given places."""
+    """A departure from plain RoPE: a title, the models that use it, and a function that computes scores.
+
+    The function takes the queries and keys of one text and their places.
+    """
 
     title: str
     who: str
@@ -198,8 +210,7 @@ class Departure(NamedTuple):
 
 
 def departures(dim: int) -> list[Departure]:
-    """List the departures whose scores can be compared on one text. Random weights are drawn with the same seed each
-    time."""
+    """List the departures whose scores can be compared on one text. Random weights are drawn with a fixed seed."""
     generator = torch.Generator().manual_seed(1)
     draw = torch.randn(4, dim, dim, generator=generator, dtype=torch.float64)
     one, two = 1 + draw[0, :2].abs()
@@ -269,8 +280,10 @@ def departures(dim: int) -> list[Departure]:
 
 
 def kept(by: int, *, dim: int = 32, length: int = 32) -> dict[str, float]:
-    """For each departure, by its title, return how much the scores of a text change when the text moves by ``by``
-    tokens. The change is given as a share of the largest score."""
+    """Return for each departure, by title, how much the scores change when all positions move by ``by``.
+
+    The change is given as a share of the largest score.
+    """
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 1, length, dim, generator=generator, dtype=torch.float64)
     here = torch.arange(length)

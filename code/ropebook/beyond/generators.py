@@ -1,8 +1,8 @@
 """Matrices A that can rotate a vector by a position with several coordinates: R(m) = exp(m_1 A_1 + m_2 A_2 + …).
 
-Each A is antisymmetric, so the rotation preserves lengths. The score depends only on n − m if and only if the
-matrices A commute. In that case, there is a basis in which all of them consist of 2 × 2 blocks, so only waves
-remain (`ropebook.beyond.axes`).
+Each A is antisymmetric, so the rotation preserves lengths. The score depends only on n − m if and only if the matrices
+A commute. In that case, there is a basis in which all of them consist of 2 × 2 blocks, so the rotation is described by
+waves (`ropebook.beyond.axes`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def shift_error(
 
 
 def spins() -> Float[Tensor, "2 3 3"]:
-    """Return two generators that do not commute: rotations of space about the first and the second axis.
+    """Return two generators that do not commute: those of rotations of space about the first and the second axis.
 
     >>> spins()[0]
     tensor([[ 0.,  0.,  0.],

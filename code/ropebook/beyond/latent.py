@@ -1,5 +1,7 @@
-"""Multi-head latent attention. The keys and values of all heads come from one short vector per token. Position is
-encoded in a separate, rotated part of queries and keys (the "decoupled" rotation).
+"""Multi-head latent attention.
+
+The keys and values of all heads come from one short vector per token. Positions are encoded in a separate, rotated part
+of queries and keys (the "decoupled" rotation).
 
 Source: DeepSeek-AI 2024, *DeepSeek-V2*, section 2.1. The tests compare this module with transformers'
 DeepseekV3Attention.
@@ -22,17 +24,21 @@ Tokens = Float[Tensor, "batch seq width"]
 
 
 class Cached(NamedTuple):
-    """The cache entries of each token: its latent c (batch, seq, rank), and one rotated key that all heads share
-    (batch, seq, rotary_dim)."""
+    """The cache entries of each token.
+
+    ``latent`` (batch, seq, rank) contains the latents c. ``key`` (batch, seq, rotary_dim) contains one rotated key per
+    token, which all heads share.
+    """
 
     latent: Tensor
     key: Tensor
 
 
 class LatentAttention(nn.Module):
-    """One layer of causal latent attention. Each head's query and key have ``dim`` entries that are not rotated, and
-    ``rotary_dim`` entries that are. A key's unrotated entries are computed from the latent. Its rotated entries bypass
-    the latent and are shared by all heads.
+    """One layer of causal latent attention.
+
+    Each head's query and key have ``dim`` unrotated and ``rotary_dim`` rotated entries. A key's unrotated entries are
+    computed from the latent. Its rotated entries bypass the latent and are shared by all heads.
     """
 
     def __init__(
@@ -66,14 +72,16 @@ class LatentAttention(nn.Module):
         return Cached(self.norm(latent), turned_by(key, places, self.base))
 
     def queries(self, x: Tokens, places: Positions) -> tuple[Tensor, Tensor]:
-        """Return the unrotated and the rotated part of every head's query: (batch, heads, seq, dim) and (batch, heads,
-        seq, rotary_dim)."""
+        """Return the unrotated and the rotated part of every head's query.
+
+        Their shapes are (batch, heads, seq, dim) and (batch, heads, seq, rotary_dim).
+        """
         q = self.w_q(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
         still, turning = q.split([self.dim, self.rotary_dim], -1)
         return still, turned_by(turning, places, self.base)
 
     def forward(self, x: Tokens, places: Positions) -> Tokens:
-        """Compute the output as in training, where each head's keys and values are computed from the latents."""
+        """Compute the output as in training, with each head's keys and values computed from the latents."""
         held = self.cached(x, places)
         up = self.w_up(held.latent).unflatten(-1, (self.n_heads, -1))
         k, v = up.transpose(1, 2).split([self.dim, self.v_dim], -1)
@@ -85,9 +93,10 @@ class LatentAttention(nn.Module):
         return self.w_o(found.transpose(1, 2).flatten(2))
 
     def absorbed(self, x: Tokens, places: Positions) -> Tokens:
-        """Compute the same output as `forward`, but use the latents themselves as keys and values: W_UK is multiplied
-        into the queries, and W_UV into the output. As in decoding from a cache, all heads then share one vector per
-        token, which is both the key and the value.
+        """Compute the same output as `forward`, but use the latents themselves as keys and values.
+
+        W_UK is multiplied into the queries, and W_UV into the output. As in decoding from a cache, all heads then share
+        one vector per token, which is both the key and the value.
         """
         held = self.cached(x, places)
         w_k, w_v = self.w_up.weight.unflatten(0, (self.n_heads, -1)).split(
@@ -109,16 +118,19 @@ def between(
     w_uk: Float[Tensor, "dim rank"],
     rotation: Float[Tensor, "dim dim"],
 ) -> Float[Tensor, "width rank"]:
-    """Compute W_Q^T R_{n−m} W_UK, the matrix that yields a score when multiplied by one token and by another token's
-    latent. Without the rotation, this matrix is the same for all distances."""
+    """Compute W_Q^T R_{n−m} W_UK, the matrix of a score between one token and another token's latent.
+
+    Without the rotation, this matrix is the same for all distances.
+    """
     return w_q.mT @ rotation @ w_uk
 
 
 def numbers_cached(
     n_heads: int, dim: int, rank: int, rotary_dim: int
 ) -> dict[str, int]:
-    """Count the numbers that a cache keeps per token and layer in three cases: keys and values for every head, keys and
-    values for a single head, and a latent.
+    """Count the numbers that a cache stores per token and layer.
+
+    There are three cases: keys and values for every head, keys and values for a single head, and a latent.
 
     >>> numbers_cached(n_heads=128, dim=128, rank=512, rotary_dim=64)
     {'every head': 32768, 'one head': 256, 'latent': 576}

@@ -1,5 +1,6 @@
-"""Linear attention with rotations. The weights are φ(q)·φ(k) instead of e^{q·k}, so the sums can be updated token by
-token.
+"""Linear attention with rotations.
+
+The weights are φ(q)·φ(k) instead of e^{q·k}, so the sums can be updated token by token.
 
 Sources: Katharopoulos et al. 2020, *Transformers are RNNs*; Su et al. 2021, *RoFormer*, section 3.3. Rotated features
 are used only in the numerator, because their products may be negative.
@@ -35,7 +36,7 @@ def feature(x: Float[Tensor, " *shape"]) -> Float[Tensor, " *shape"]:
 def features(
     x: Vectors, places: Positions, turn: str = "after", base: float = 10000.0
 ) -> Vectors:
-    """Apply φ to each vector. ``turn`` says whether the vector is rotated after φ, before φ, or not at all.
+    """Apply φ to each vector. ``turn`` says whether the vector is rotated "after" φ, "before" φ, or not at all.
 
     If vectors are rotated after φ, their products depend only on the distance, and may be negative. If they are rotated
     before φ, the products are positive but depend on both positions.
@@ -55,8 +56,9 @@ def linear_weights(
     normaliser: str = "still",
     base: float = 10000.0,
 ) -> Weights:
-    """Compute the whole matrix of weights, one for each query and key: (…, T, T). The weights are zero for keys after
-    the query.
+    """Compute the whole matrix of weights, one for each query and key: (…, T, T).
+
+    The weights are zero for keys after the query.
 
     ``normaliser`` says what each row is divided by: the sum of the unrotated products ("still"), the sum of the rotated
     products ("turned"), or nothing ("none").
@@ -81,11 +83,12 @@ def linear_attention(
     *,
     base: float = 10000.0,
 ) -> Float[Tensor, "*heads seq width"]:
-    """Compute RoFormer's linear attention as a recurrence. Features are rotated after φ, and the output is normalised
-    by the unrotated products.
+    """Compute RoFormer's linear attention as a recurrence.
 
-    However long the text is, only two sums are kept: S (dim, width), the sum of R_n φ(k_n) v_n^T, and z (dim,), the sum
-    of φ(k_n). Raises ``ValueError`` unless q, k and v have the same number of rows.
+    Features are rotated after φ, and the output is normalised by the unrotated products.
+
+    However long the sequence is, only two sums are kept: S (dim, width), the sum of R_n φ(k_n) v_n^T, and z (dim,), the
+    sum of φ(k_n). Raises ``ValueError`` unless q, k and v have the same number of rows.
     """
     _check_of_one_text(q, k, v)
     turned_q, turned_k = (features(x, places, base=base) for x in (q, k))
@@ -104,8 +107,9 @@ def linear_attention(
 def turning_state(
     q: Vectors, k: Vectors, v: Vectors, step: Float[Tensor, "dim dim"]
 ) -> Vectors:
-    """Compute Σ_{n ≤ m} (q_m·k_n) R_{n−m} v_n as a recurrence with a rotating state: S_m = S_{m−1} R_1 + k_m v_m^T.
-    Each v_n is a row.
+    """Compute Σ_{n ≤ m} (q_m·k_n)
+
+    R_{n−m} v_n as a recurrence with a rotating state: S_m = S_{m−1} R_1 + k_m v_m^T. Each v_n is a row.
 
     ``step`` (dim, dim) is R_1. Multiplying a row v by it on the right gives R_{−1} v, so each new token rotates every
     value back by one step. In linear attention, this is the same as rotating the values by RoPE and then rotating the

@@ -1,5 +1,4 @@
-"""M-RoPE divides a head's pairs among time, row and column, and assigns places to the tokens of text, images and
-videos.
+"""M-RoPE: divide a head's pairs among time, row and column, and assign places to tokens of text, images and videos.
 
 Sources: Wang et al. 2024, *Qwen2-VL* (sections); Bai et al. 2025, *Qwen3-VL* (interleaved sections). The ids follow
 transformers' code.
@@ -20,8 +19,10 @@ from ropebook.shapes import Int
 
 
 class Grid(NamedTuple):
-    """An image or a video: how many frames, rows and columns of tokens it has, and by how much the time id increases
-    from one frame to the next."""
+    """An image or a video: the numbers of frames, rows and columns of tokens.
+
+    From one frame to the next, the time id increases by ``step``.
+    """
 
     frames: int
     rows: int
@@ -42,12 +43,12 @@ def axis_of_pair(
 ) -> Int[Tensor, " pairs"]:
     """Return the axis of each pair: 0 for time, 1 for the row, 2 for the column.
 
-    ``sections`` is the number of pairs for each axis. By default, all pairs of one axis come before those of the next,
-    as in Qwen2-VL. With ``interleaved``, the axes alternate from the first pair on, as in Qwen3-VL, until row and
+    ``sections`` contains the number of pairs for each axis. By default, all pairs of one axis come before those of the
+    next, as in Qwen2-VL. With ``interleaved``, the axes alternate from the first pair on, as in Qwen3-VL, until row and
     column have all their pairs. The remaining pairs belong to time.
 
-    Raises ``ValueError`` if the alternation would reach the last pair before row and column have all their pairs. (In
-    that case, transformers silently gives fewer pairs to such an axis, and more to time.)
+    Raises ``ValueError`` if the alternation would reach the last pair before row and column have all their pairs.
+    (transformers silently gives such an axis fewer pairs, and time more.)
 
     >>> axis_of_pair([2, 3, 3])
     tensor([0, 0, 1, 1, 1, 2, 2, 2])
@@ -100,12 +101,12 @@ def position_ids(
 ) -> Int[Tensor, "tokens 3"]:
     """Return the time, row and column of every token of a prompt with images and videos.
 
-    ``parts``: an integer stands for that many text tokens, and a `Grid` for an image or a video. A text token has three
-    equal ids. On each axis, a grid starts at the id that the next text token would have had. With ``follow="grid"``
-    (the Qwen-VL models in transformers 5.23), the text after a grid starts N ids later, where N is the grid's number of
-    rows or of columns, whichever is larger. With ``"largest"`` (the paper, and transformers 4), it starts after the
-    largest id so far. The two rules differ for videos with more frames than rows and columns. Under either rule, the
-    tokens that the model *writes* continue from the largest id (see `rope_delta`).
+    ``parts``: an integer stands for that many text tokens, and a `Grid` for an image or a video. All three ids of a
+    text token are equal. On each axis, a grid starts at the id that the next text token would have had. With
+    ``follow="grid"`` (the Qwen-VL models in transformers 5.23), the text after a grid starts N ids later, where N is
+    the grid's number of rows or of columns, whichever is larger. With ``"largest"`` (the paper, and transformers 4), it
+    starts after the largest id so far. The two rules differ for videos with more frames than rows and columns. Under
+    either rule, the tokens that the model *writes* continue from the largest id (see `rope_delta`).
 
     >>> position_ids([2, Grid(1, 2, 2), 1]).tolist()
     [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
@@ -127,11 +128,10 @@ def position_ids(
 
 
 def rope_delta(ids: Int[Tensor, "tokens 3"]) -> int:
-    """Return the number that must be added to the count of tokens so far to get the id of the next token that the model
-    writes.
+    """Return the number to add to the count of tokens so far to get the id of the next token that the model writes.
 
     The first token that the model writes gets the largest id in the prompt plus one, even if the prompt's last token
-    has a smaller id. The number is negative if images use fewer ids than they have tokens. transformers stores it as
+    has a smaller id. The number is negative if images use fewer ids than they contain tokens. transformers stores it as
     ``rope_deltas``.
 
     >>> ids = position_ids([2, Grid(1, 2, 2), 1])

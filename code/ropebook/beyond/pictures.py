@@ -37,18 +37,22 @@ LINES = (
 def similarity(
     rows: int, columns: int, waves: torch.Tensor
 ) -> Float[torch.Tensor, "rows columns"]:
-    """Compute the score of the middle patch with every patch for q = k = (1, …, 1), as a share of its largest value.
-    This share is the mean cosine of the pairs' angles."""
+    """Compute the score of the middle patch with every patch for q = k = (1, …, 1), as a share of the largest score.
+
+    This share is the mean cosine of the pairs' angles.
+    """
     places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
     middle = torch.tensor([rows // 2, columns // 2])
     return angles(places - middle, waves).cos().mean(-1).view(rows, columns)
 
 
 def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
-    """Show the score of the middle patch with all other patches in three cases: patches numbered in a line, axial
-    waves, and mixed waves."""
+    """Show the score of the middle patch with every patch in three cases.
+
+    The patches are numbered in a line, have axial waves, or have mixed waves.
+    """
     theta = axial([dim], base)
-    # If the patches are numbered row by row, moving down one row is as far as moving right by `side` columns.
+    # If the patches are numbered row by row, one row down is as far as `side` columns to the right.
     line = torch.cat((side * theta, theta))
     golden = math.pi * (3 - math.sqrt(5))
     directions = golden * torch.arange(dim // 2, dtype=torch.float64)

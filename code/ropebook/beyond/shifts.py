@@ -1,4 +1,4 @@
-"""Measure, at random places, how precisely a relative score stays the same when both places move by the same amount."""
+"""Measure, at random places, how precisely a score is preserved when both places move by the same amount."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ def shift_errors(
     reach: int = 4096,
     seed: int = 0,
 ) -> Float[Tensor, " trials"]:
-    """Measure how far S(m + by, n + by) is from S(m, n), for random unit vectors and places below ``reach``: (trials,),
-    float64.
+    """Measure how far S(m + by, n + by) is from S(m, n), for random unit vectors and places: (trials,), float64.
 
-    The vectors have type ``dtype``. ``angles`` is the type in which angles are computed: "float64", as in this book, or
-    "float32", as in transformers.
+    Places are below ``reach``. The vectors have type ``dtype``. ``angles`` is the type in which angles are computed:
+    "float64", as in this book, or "float32", as in transformers.
     """
     checks.choice("angles", angles, ANGLES)
     checks.integer("trials", trials, minimum=1)

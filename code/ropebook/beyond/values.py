@@ -1,5 +1,6 @@
-"""Rotated values. If RoPE also rotates the values, the output depends on the position; rotating the output back
-removes that dependence.
+"""Rotated values.
+
+If RoPE also rotates the values, the output depends on the position. Rotating the output back removes that dependence.
 
 The output of a query is Σ A_mn v_n, and its weights A_mn depend only on n − m. With rotated values, the output becomes
 Σ A_mn R_n v_n, which changes when the text moves. Rotating this back by R_m^T gives Σ A_mn R_{n−m} v_n, which does not
@@ -30,7 +31,7 @@ def turned_by(
     back: bool = False,
     layout: str = "interleaved",
 ) -> Vectors:
-    """Rotate each vector of x by its position, or in the opposite direction if ``back`` is true."""
+    """Rotate each vector of x according to its position, or in the opposite direction if ``back`` is true."""
     theta = inv_freq(x.shape[-1], base)
     cos, sin = cos_sin(as_positions("places", places), theta, wide(x.dtype))
     return apply_rotary(x, cos, -sin if back else sin, layout=layout)
@@ -46,8 +47,10 @@ def attend(
     base: float = 10000.0,
     causal: bool = False,
 ) -> Vectors:
-    """Compute attention with RoPE. ``values`` says how the values are treated: they are left unrotated, they are
-    rotated, or they are rotated and the output is then rotated back."""
+    """Compute attention with RoPE. ``values`` says how the values are treated.
+
+    They are left unrotated, or they are rotated, or they are rotated and the output is then rotated back.
+    """
     checks.choice("values", values, WAYS)
     q, k = turned_by(q, places, base), turned_by(k, places, base)
     weights = attention_weights(q, k, is_causal=causal)
@@ -78,8 +81,10 @@ def shift_change(
     values: str = "still",
     base: float = 10000.0,
 ) -> float:
-    """Measure how much the output for a text changes when all its places move by ``by``, as a share of the output's
-    largest entry."""
+    """Measure how much the output for a sequence changes when all its places move by ``by``.
+
+    The result is a share of the output's largest entry.
+    """
     places = torch.arange(q.shape[-2])
     here = attend(q, k, v, places, values=values, base=base)
     there = attend(q, k, v, places + by, values=values, base=base)

@@ -1,4 +1,4 @@
-"""How the score depends on distance: a bound that falls, a score that swings, and the base that a context needs.
+"""How the score depends on distance: a bound that falls, a score that oscillates, and the base that a context needs.
 
 - `curves`: statistics of a curve over many distances.
 - `scores`: the score for q = k, for chosen vectors and for random ones.

@@ -1,5 +1,7 @@
-"""The base that a context needs by the criterion of Men et al. (2024): how far a base reaches, and the search for the
-smallest base that reaches far enough."""
+"""The base that a context needs according to the criterion of Men et al. (2024).
+
+This module computes how far a base reaches, and searches for the smallest base that reaches far enough.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from ropebook import checks
 from ropebook.decay.curves import Device, first_below, whole_length
 from ropebook.sinusoidal import distance_kernel
 
-# The smallest base for each context length that Men et al. (2024) found, with d = 128.
+# The smallest bases that Men et al. (2024) found for each context length, with d = 128.
 PUBLISHED_BASES = MappingProxyType(
     {
         "1k": 4.3e3,
@@ -36,7 +38,7 @@ PUBLISHED_BASES = MappingProxyType(
 def tokens(label: str | int, thousand: int = 1024) -> int:
     """Convert a label such as "128k", "128K" or "1M" to a context length. ``thousand`` is the value of k: 1024 or 1000.
 
-    A number, or a label that is just a number, is taken as it is.
+    A number, or a label without a letter, is already the length.
 
     >>> tokens("4k"), tokens("4K", thousand=1000), tokens("1M"), tokens(128000), tokens("131,072")
     (4096, 4000, 1048576, 128000, 131072)
@@ -58,9 +60,9 @@ def tokens(label: str | int, thousand: int = 1024) -> int:
 def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
     """Return the number of positions for which a base meets the criterion Σ_i cos mθ_i ≥ 0, counted from m = 0.
 
-    The reach is the first m that breaks the criterion, or ``limit`` if no smaller m does; the search stops at the first
-    negative sum. A base is admissible for a context of L tokens if its reach, found with a limit of L or more, is at
-    least L (Men et al. 2024).
+    The reach is the first m that violates the criterion, or ``limit`` if no smaller m does. The search stops at the
+    first negative sum. A base is admissible for a context of L tokens if its reach, computed with a limit of at least
+    L, is at least L (Men et al. 2024).
 
     >>> reach(10000, dim=128, limit=4096)
     1707
@@ -72,8 +74,7 @@ def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
 
 
 def significant_grid(digits: int, low: float, high: float) -> list[float]:
-    """Return all numbers from ``low`` to ``high`` inclusive that have ``digits`` significant decimal digits, in
-    increasing order.
+    """Return all numbers from ``low`` to ``high`` inclusive with ``digits`` significant digits, in increasing order.
 
     The paper's grid has two significant digits: 1000, 1100, …, 9900, 10000, 11000, ….
 
@@ -84,7 +85,7 @@ def significant_grid(digits: int, low: float, high: float) -> list[float]:
     low = checks.number("low", low, minimum=1)
     high = checks.number("high", high, minimum=low)
     grid = []
-    # Start one decade early, because a logarithm close to a whole number may be rounded to either side of it.
+    # Start one decade early, because rounding may put the logarithm of a number on either side of a whole number.
     for decade in range(int(math.log10(low)) - 1, int(math.log10(high)) + 2):
         for mantissa in range(10 ** (digits - 1), 10**digits):
             power = decade - digits + 1
@@ -99,8 +100,8 @@ def smallest_base(
 ) -> float | None:
     """Return the first of ``bases`` (in increasing order) that is admissible for ``length`` positions, or None.
 
-    The bases are tried one by one. Bisection could miss the smallest, because the admissible bases do not form an
-    interval (`runs`). For the same reason the answer depends on the grid: a finer one may contain a smaller admissible
+    The bases are tried one by one. Bisection could miss the smallest one, because the admissible bases do not form an
+    interval (`runs`). For the same reason the answer depends on the grid: a finer grid may contain a smaller admissible
     base.
 
     >>> smallest_base(1024, significant_grid(2, 1e3, 1e4))
@@ -118,7 +119,7 @@ def smallest_base(
 
 
 class Run(NamedTuple):
-    """A run of ``count`` neighbouring bases on a grid, from ``first`` to ``last``, all of them admissible."""
+    """A run of ``count`` neighbouring bases on a grid, from ``first`` to ``last``, all of which are admissible."""
 
     first: float
     last: float
@@ -151,8 +152,10 @@ def runs(bases: Sequence[float], reaches: Sequence[int], length: int) -> list[Ru
 
 
 class Comparison(NamedTuple):
-    """A published smallest base compared with ours. ``first_negative`` is the first position at which the published
-    base breaks the criterion, or None."""
+    """A published smallest base, compared with ours.
+
+    ``first_negative`` is the first position at which the published base violates the criterion, or None.
+    """
 
     length: int
     published: float

@@ -1,7 +1,6 @@
-"""RoFormer's bound on the score: partial sums of rotating arrows, the level to which they fall, and how they bound a
-score.
+"""RoFormer's bound on the score: partial sums of rotating unit vectors, their level, and how they bound a score.
 
-Notation: pair i of the query and the key as complex numbers q_i, k_i, and h_i = q_i conj(k_i). Then the score and its
+Notation: q_i and k_i are pair i of the query and the key as complex numbers, and h_i = q_i conj(k_i). The score and the
 partial sums are
 
     S(Δ) = Re Σ_i h_i e^{iΔθ_i},        S_j(Δ) = Σ_{i<j} e^{iΔθ_i},   j = 1 … d/2,
@@ -26,7 +25,7 @@ from ropebook.rope import Positions
 def partial_sums(distances: Positions, dim: int, base: float = 10000.0) -> Tensor:
     """Return the partial sums S_1 … S_{d/2} at each distance: shape distances.shape + (dim/2,), complex128.
 
-    They are the points of a walk in the plane, whose step i has length 1 and direction Δθ_i. At Δ = 0 the walk is a
+    They are the points of a walk in the plane in which step i has length 1 and direction Δθ_i. At Δ = 0 the walk is a
     straight line; at large Δ it curls up.
 
     >>> partial_sums(0, dim=8)
@@ -41,8 +40,8 @@ def mean_partial_sum(
 ) -> Tensor:
     """Return the mean of |S_1| … |S_{d/2}| at each distance, as in RoFormer's figure 2: shape distances.shape, float64.
 
-    It is (d/2 + 1)/2 at Δ = 0, and it is an even function of Δ. The sum is taken pair by pair, so the memory needed is
-    only that of a few copies of the distances.
+    The mean is (d/2 + 1)/2 at Δ = 0, and is an even function of Δ. The sum is taken pair by pair, so it needs only as
+    much memory as a few copies of the distances.
 
     >>> mean_partial_sum([0, 1000], dim=8)
     tensor([2.5000, 1.0929], dtype=torch.float64)
@@ -67,8 +66,9 @@ def partial_sum_floor(dim: int) -> float:
 
 
 def random_walk_level(dim: int) -> float:
-    """Return the level that the mean of |S_j| approaches when the directions Δθ_i are practically random: the mean over
-    j of √(πj)/2.
+    """Return the level that the mean of |S_j| approaches when the directions Δθ_i are practically random.
+
+    The level is the mean of √(πj)/2 over j.
 
     For large j, √(πj)/2 is the mean length of a walk of j unit steps in random directions (Rayleigh's distribution).
 
@@ -95,14 +95,14 @@ def bounds(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Bounds:
-    """Return the score at each distance and three bounds on it, each of shape (…,) + distances.shape, float64.
+    """Return the score at each distance, and three bounds on it. Each has shape (…,) + distances.shape and is float64.
 
     With h_{d/2} = 0, summation by parts gives Σ_i h_i e^{iΔθ_i} = −Σ_i S_{i+1}(h_{i+1} − h_i), hence
 
         |score| ≤ Σ_i |S_{i+1}| |h_{i+1} − h_i|            (``steps``)
                 ≤ max_i |h_{i+1} − h_i| · Σ_i |S_{i+1}|    (``abel``, RoFormer's, section 3.4.3).
 
-    ``triangle`` comes from the triangle inequality, |score| ≤ Σ_i |h_i|, and is the same at every distance.
+    ``triangle`` comes from the triangle inequality, |score| ≤ Σ_i |h_i|, so it is the same at every distance.
 
     ``q``, ``k``: (…, dim), floating point, with the same dim and shapes that broadcast.
 
@@ -133,7 +133,7 @@ def bounds(
 def running_sums(
     distances: Positions, frequencies: Sequence[float]
 ) -> Iterator[Tensor]:
-    """Yield S_1, S_2, … in turn, each for all distances at once: complex128, with the shape of ``distances``.
+    """Yield S_1, S_2, … one after another, each for all distances at once: complex128, with the shape of ``distances``.
 
     >>> [walked.abs().item() for walked in running_sums(0, [1.0, 0.1])]
     [1.0, 2.0]

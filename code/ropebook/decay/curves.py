@@ -1,5 +1,4 @@
-"""Statistics of a curve over many distances: its mean, its lowest value, its swings, and where it first falls below a
-level.
+"""Statistics of a curve over distances: mean, lowest value, oscillations, and where it first falls below a level.
 
 A curve is a function of distances: it takes an int64 tensor of shape (n,) and returns float64 values of the same shape
 on the same device. The functions here pass it at most CHUNK distances at a time, so the memory they need does not grow
@@ -23,11 +22,11 @@ from ropebook.sinusoidal import distance_kernel
 Curve = Callable[[Tensor], Tensor]  # distances (n,) -> values (n,)
 Device = torch.device | str | None
 
-CHUNK = 2**16  # number of distances per chunk
+CHUNK = 2**16  # the number of distances per chunk
 
 
 def whole_length(name: str, value: int) -> int:
-    """Check a number of tokens, which must be at least 1. ``name`` is the argument to name in an error."""
+    """Check a number of tokens, which must be at least 1. Error messages use ``name`` as the name of the argument."""
     return checks.integer(name, value, 1, rope.LARGEST_POSITION)
 
 
@@ -43,12 +42,12 @@ class Summary(NamedTuple):
 
 
 def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
-    """Walk along a curve from Δ = 0 to length − 1 and summarize its values.
+    """Summarize the values of a curve from Δ = 0 to length − 1.
 
     ``local_maxima`` counts the interior distances whose value is greater than the value before and not less than the
-    value after. ``rises`` counts the steps that go up. The curve falls monotonically if and only if ``rises`` is 0.
-    ``first_negative`` is None if no value is below 0. ``ValueError`` if the curve's values do not have the shape of its
-    distances, or if one of them is NaN.
+    value after. ``rises`` counts the distances at which the curve is higher than one step before. The curve falls
+    monotonically if and only if ``rises`` is 0. ``first_negative`` is None if no value is below 0. Raises
+    ``ValueError`` if the values do not have the shape of the distances, or if one of them is NaN.
 
     >>> found = summarize(lambda distances: distances.double().cos(), 10)
     >>> found.least_at, found.first_negative, found.local_maxima, found.rises
@@ -87,10 +86,9 @@ class Windows(NamedTuple):
 
 
 def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Windows:
-    """Return the trend behind a curve's swings: its mean, smallest and largest value in each window edges[j] ≤ Δ <
-    edges[j + 1].
+    """Return a curve's mean, smallest and largest value in each window edges[j] ≤ Δ < edges[j + 1].
 
-    ``edges``: at least two integers in strictly increasing order, the first at least 0.
+    ``edges``: at least two non-negative integers in strictly increasing order.
 
     >>> windows(lambda distances: distances.double(), [0, 2, 4]).mean
     tensor([0.5000, 2.5000], dtype=torch.float64)
@@ -115,11 +113,12 @@ def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Window
 def trend(
     curve: Curve, length: int, device: Device = None
 ) -> tuple[Tensor, Windows]:
-    """Return the trend of a curve over Δ < ``length``. The windows grow: each is about a third longer than the one
-    before (by a factor of 10^(1/8)).
+    """Return the trend of a curve over Δ < ``length``.
 
-    The result is the pair (middles, trend): the middles of the windows, of shape (windows,), float64, and the mean,
-    smallest and largest value in each window.
+    The windows grow: each is about a third longer than the one before (by a factor of 10^(1/8)).
+
+    Returns the tuple (middles, trend). ``middles`` contains the middles of the windows, (windows,) in float64, and
+    ``trend`` the mean, smallest and largest value in each window.
 
     >>> middles, found = trend(lambda distances: distances.double(), 10)
     >>> middles.tolist() == found.mean.tolist() == [1.0, 2.0, 3.0, 4.5, 6.0, 8.0]
@@ -134,7 +133,7 @@ def trend(
 def first_below(
     curve: Curve, level: float, length: int, device: Device = None
 ) -> int | None:
-    """Return the first distance in 0 … length − 1 at which a curve is below ``level``, or None if there is none.
+    """Return the first distance in 0 … length − 1 at which a curve is below ``level``, or None if the curve never is.
 
     The search stops after the chunk that contains this distance.
 
@@ -158,11 +157,9 @@ def first_return(
     base: float = 10000.0,
     device: Device = None,
 ) -> int | None:
-    """Return the first Δ < length at which K(Δ) is back at ``share`` times K(0) after being below it, or None if there
-    is none.
+    """Return the first Δ < length at which K(Δ) is back at ``share`` times K(0), after falling below it, or None.
 
-    K is almost periodic: it comes as close to K(0) again as you like, but with many pairs it does so only at very large
-    distances.
+    K is almost periodic: it comes arbitrarily close to K(0) again, but with many pairs only at very large distances.
 
     >>> first_return(0.99, 10000, dim=8)  # its frequencies are powers of 1/10: the period is 2000π
     6283
@@ -192,8 +189,10 @@ def _first(
 
 
 def _chunks(start: int, stop: int, device: Device) -> Iterator[Tensor]:
-    """Yield the distances start … stop − 1 in pieces. The first piece is small, and each later one is twice as long as
-    the one before, up to CHUNK."""
+    """Yield the distances start … stop − 1 in pieces.
+
+    The first piece is small, and each is twice as long as the last, up to CHUNK.
+    """
     size = CHUNK // 16
     while start < stop:
         end = min(start + size, stop)

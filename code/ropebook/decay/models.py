@@ -1,5 +1,4 @@
-"""The rotary settings of published models: how many pairs complete a turn within a training sequence, and how their
-context is extended."""
+"""The rotary settings of published models: pairs that complete a turn in training, and how the context is extended."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ class Model(NamedTuple):
     dim: int
     head_dim: int
     base: float
-    context: int  # tokens in a training sequence, or in the attention window
+    context: int  # the number of tokens in a training sequence, or in the attention window
     source: str  # its key in the bibliography
 
 
@@ -25,7 +24,7 @@ MODELS = (
     Model("GPT-NeoX-20B", 24, 96, 1e4, 2048, "black2022"),
     Model("LLaMA 7B", 128, 128, 1e4, 2048, "touvron2023"),
     Model("Llama 2 7B", 128, 128, 1e4, 4096, "touvron2023llama2"),
-    # The training sequences have 8192 tokens, but no query sees more than the window.
+    # Training sequences have 8192 tokens, but no query sees further than the window.
     Model("Mistral 7B", 128, 128, 1e4, 4096, "jiang2023"),
     Model("Gemma 7B", 256, 256, 1e4, 8192, "gemma2024"),
     Model("Llama 3 8B", 128, 128, 5e5, 8192, "grattafiori2024"),
@@ -35,16 +34,17 @@ MODELS = (
 
 
 class LongModel(NamedTuple):
-    """The settings of a published long-context checkpoint, from its configuration. ``dim`` means the same as in
-    `Model`.
+    """The settings of a published long-context checkpoint, from its configuration.
 
-    ``scaling``: the configuration's method of context extension, by transformers' name, or None if there is none.
+    ``dim`` has the same meaning as in `Model`.
+
+    ``scaling``: transformers' name for the checkpoint's context-extension method, or None if it has none.
     """
 
     name: str
     dim: int
     base: float
-    context: int  # the context length it was published with
+    context: int  # the context length with which it was published
     scaling: Mapping[str, object] | None
     published: str  # year and month
     source: str  # its key in the bibliography

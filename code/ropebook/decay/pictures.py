@@ -55,7 +55,7 @@ def trends(length: int = 10**6) -> None:
 
 
 def random_band(dim: int, samples: int = 2000) -> None:
-    """Plot the mean and spread of the scores of random vectors, and the score of q = k = (1, …, 1) for comparison."""
+    """Plot the mean and spread of the scores of random vectors, with the score of q = k = (1, …, 1) for comparison."""
     distances = torch.logspace(0, 5, 120).round().unique().long()
     spread = random_scores(distances, dim, samples=samples)
     fig, ax = figure(480, 280)
@@ -80,8 +80,10 @@ def random_band(dim: int, samples: int = 2000) -> None:
 
 
 def sweep_grid(length: int = 4096) -> None:
-    """Plot S(Δ)/S(0) for q = k = (1, …, 1) and Δ < ``length``, in a small panel for each combination of BASES and
-    DIMS."""
+    """Plot S(Δ)/S(0) for q = k = (1, …, 1) and Δ < ``length``.
+
+    There is a small panel for each combination of BASES and DIMS.
+    """
     fig, axes = figure(
         480, 620, rows=len(BASES), columns=len(DIMS), sharex=True, sharey=True
     )
@@ -166,8 +168,10 @@ def falling_mean(dim: int, length: int = 10**6) -> None:
 
 
 def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
-    """Plot |score| and the paper's bound for q = k, both divided by the bound from the triangle inequality. Each of the
-    two named vectors has a panel."""
+    """Plot |score| and the paper's bound for q = k, relative to the bound from the triangle inequality.
+
+    Each of the two named vectors has its own panel.
+    """
     places = torch.logspace(0, 5, 200).round().unique().long()
     fig, axes = figure(480, 290, columns=2)
     for ax, (title, vector) in zip(axes, vectors.items(), strict=True):
@@ -206,8 +210,7 @@ def islands(
     ours: Mapping[str, float],
     measured: str,
 ) -> None:
-    """Draw the admissible bases for each context length as bars, with the published smallest base and ours as
-    triangles.
+    """Draw the admissible bases for each context length as bars, and the published smallest base and ours as triangles.
 
     ``runs``: for each length's label, the (first, last, count) of each run. ``measured``: where and when the runs were
     found.

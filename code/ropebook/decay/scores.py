@@ -1,4 +1,4 @@
-"""The score against distance: for q = k, for chosen vectors and for random ones.
+"""The score as a function of distance: for q = k, for chosen vectors and for random vectors.
 
 For q = k = (1, …, 1) the score is 2K(Δ), twice `ropebook.sinusoidal.distance_kernel`. For any q and k it is computed
 by `ropebook.complex_plane.score_at`. Angles are float64. For tensors on mps, which has no float64, they are computed
@@ -22,16 +22,15 @@ from ropebook.rope import Positions
 
 
 class Figure(NamedTuple):
-    """The settings of one figure that shows the score of a query at one position with keys at 0 … length − 1, for q = k
-    = (1, …, 1)."""
+    """The settings of a figure that shows the score of a query with keys at 0 … length − 1, for q = k = (1, …, 1)."""
 
     query_position: int
     length: int
     dim: int
 
 
-# The figures of a widely read study note on RoPE, in the note's order; base 10000. The fourth is labelled d = 8 there,
-# but was drawn with 16.
+# The figures of a widely read study note on RoPE, in the note's order, with base 10000. The fourth figure is labelled d
+# = 8 there, but was drawn with d = 16.
 FIGURES = (
     Figure(0, 512, 256),
     Figure(256, 512, 256),
@@ -52,7 +51,7 @@ def score_curve(
 ) -> Tensor:
     """Return the scores of one query with keys at 0 … length − 1: ⟨R_m q, R_n k⟩, shape (…, length), float64.
 
-    ``q``, ``k``: (…, dim), floating point; every key is the same vector k. The scores are on q's device.
+    ``q``, ``k``: (…, dim), floating point. Every key is the same vector k. The scores are on q's device.
 
     >>> ones = torch.ones(4)
     >>> score_curve(1, 3, ones, ones)  # symmetric about the query: q = k
@@ -80,12 +79,13 @@ def random_scores(
     samples: int = 1000,
     seed: int = 0,
 ) -> Spread:
-    """Return the mean and standard deviation of the score over random q and k, at each distance: shape distances.shape,
-    float64.
+    """Return the mean and standard deviation of the score over random q and k at each distance.
+
+    Both have shape distances.shape and are float64.
 
     All entries of q and k are independent normal numbers with mean 0 and variance 1. The score then has mean 0 and
-    variance d at *every* distance, because rotating such a k does not change its distribution. So these scores do not
-    decay, and a map of them shows no diagonal. All distances use the same q and k.
+    variance d at *every* distance, because rotating such a k does not change its distribution. Therefore, these scores
+    do not decay, and a heatmap of them shows no diagonal. All distances use the same q and k.
 
     >>> spread = random_scores([0, 10, 10000], dim=64, samples=4000)
     >>> ((spread.std / 64**0.5 - 1).abs() < 0.05).all().item()
@@ -116,8 +116,9 @@ class Estimate(NamedTuple):
 
 
 def diagonal_weight(q: Tensor, k: Tensor, base: float | None = 10000.0) -> Estimate:
-    """Return the mean weight that a position gives to itself, as a multiple of an even share, 1/seq. A value of 1 means
-    that the diagonal does not stand out.
+    """Return the mean weight that a position gives to itself, as a multiple of 1/seq.
+
+    That is the weight in a uniform distribution, so a value of 1 means that the diagonal does not stand out.
 
     ``q``, ``k``: (trials, seq, dim), floating point, at least 2 trials. They are rotated by their positions 0 … seq −
     1, or not at all if ``base`` is None. The weights are the softmax of the scores divided by √dim, without a mask,

@@ -18,7 +18,7 @@ DIMS = (8, 16, 32, 64, 128, 256)
 
 
 class SweepRow(NamedTuple):
-    """One row of `sweep`: a base, a dimension, and ``below_half`` and ``summary`` for their curve K(Δ)/K(0)."""
+    """One row of `sweep`: a base and a dimension, with ``below_half`` and ``summary`` for the curve K(Δ)/K(0)."""
 
     base: float
     dim: int
@@ -34,7 +34,7 @@ def sweep(
 ) -> list[SweepRow]:
     """Summarize the score of q = k = (1, …, 1) over Δ < length for each dim and base, as a share of its value at Δ = 0.
 
-    ``below_half`` is the first distance at which this share is below 1/2, or None if it never is.
+    ``below_half`` is the first distance at which the share is below 1/2, or None if it never is.
 
     >>> [row.below_half for row in sweep(1000, bases=[100, 10000], dims=[64])]
     [5, 28]

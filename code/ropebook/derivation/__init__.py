@@ -1,7 +1,7 @@
 """The rotation, derived from our requirement for a score.
 
-Notation: position m of the query, n of the key, distance Δ = m − n, head dimension d (even), pair i = 0 … d/2 − 1,
-frequency θ_i = base^(−2i/d) in radians per position. R_m rotates pair i counter-clockwise by mθ_i:
+Notation: the query is at position m and the key at n, with distance Δ = m − n. The head dimension d is even. Pair i = 0
+… d/2 − 1 has frequency θ_i = base^(−2i/d) in radians per position. R_m rotates pair i counter-clockwise by mθ_i:
 
     [cos mθ_i   −sin mθ_i]
     [sin mθ_i    cos mθ_i]
@@ -11,8 +11,8 @@ The score of a query at m and a key at n is ⟨R_m q, R_n k⟩ = qᵀ R_{n−m} 
 
 - `matrices`: the matrix, rotated vectors, scores.
 - `algebra`: the derivation in the plane, step by step, with sympy.
-- `families`: which other families of matrices meet the requirement, in any dimension, and why pairs are enough.
-- `drawings`: a picture of rotations and of powers of a reflection.
+- `families`: other families of matrices that meet the requirement, in any dimension, and why pairs are enough.
+- `drawings`: a picture of rotations and powers of a reflection.
 
 The layout says which entries form pair i: "interleaved" (2i with 2i + 1, as in the paper) or "half" (i with i + d/2).
 All matrices and angles are float64. For tensors on mps, which has no float64, they are computed on the CPU. sympy and

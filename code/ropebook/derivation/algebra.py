@@ -11,16 +11,18 @@ if TYPE_CHECKING:
 
 
 class Polar(NamedTuple):
-    """The requirement f(q, m)·conj f(k, n) = g(q, k, m − n) in polar form: an equation for lengths and one for
-    angles."""
+    """The requirement f(q, m)·conj f(k, n) = g(q, k, m − n) in polar form: equations for lengths and for angles."""
 
     lengths: sympy.Eq
     angles: sympy.Eq
 
 
 class Phase(NamedTuple):
-    """The derivation of the angle φ(m) by which position m rotates: the step (an equation with every m on its left and
-    everything else on its right), the recurrence that follows from it, and the recurrence's solution."""
+    """The derivation of the angle φ(m) by which position m rotates.
+
+    ``step`` is an equation with every m on its left side and everything else on its right. ``recurrence`` follows from
+    it, and ``solution`` solves the recurrence.
+    """
 
     step: sympy.Eq
     recurrence: sympy.Eq
@@ -28,10 +30,9 @@ class Phase(NamedTuple):
 
 
 def polar_form() -> Polar:
-    """Write f(q, m) = r(q, m)·e^{iΦ(q, m)}, and g in the same way. Taking the logarithm then separates lengths from
-    angles.
+    """Write f(q, m) as r(q, m)·e^{iΦ(q, m)}, and g likewise. Taking the logarithm separates lengths from angles.
 
-    The angles are equal up to whole turns. Su et al. (2021), section 3.4.1.
+    The equation for angles holds up to whole turns. Su et al. (2021), section 3.4.1.
 
     >>> polar_form().angles
     Eq(-Phi(k, n) + Phi(q, m), Phi_g(q, k, m - n))
@@ -70,7 +71,7 @@ def length_at(equation: sympy.Eq) -> sympy.Eq:
 def angle_at(equation: sympy.Eq) -> sympy.Eq:
     """Set n = m in the equation for angles. It follows that Φ(q, m) is Φ(q, 0) plus an amount that doesn't depend on q.
 
-    ``ValueError`` if the amount does depend on q.
+    Raises ``ValueError`` if the amount does depend on q.
 
     >>> angle_at(polar_form().angles)
     Eq(Phi(q, m), -Phi(k, 0) + Phi(k, m) + Phi(q, 0))
@@ -93,11 +94,12 @@ def angle_at(equation: sympy.Eq) -> sympy.Eq:
 def phase(equation: sympy.Eq) -> Phase:
     """Set n = m − 1 in the equation for angles, with Φ(q, m) from `angle_at`, and solve the recurrence for φ.
 
-    The amount Φ(q, m) − Φ(q, 0) contains no k, and it equals an expression that contains no q. So it is a function φ of
-    m alone, and φ(0) = 0. In the equation at n = m − 1, move every term with an m to the left and the rest to the
-    right. Now the left side contains neither q nor k, and the right side no m, so both equal the same constant, θ.
+    The amount Φ(q, m) − Φ(q, 0) does not contain k, and it equals an expression that does not contain q. It is
+    therefore a function φ of m alone, and φ(0) = 0. In the equation for n = m − 1, move every term with an m to the
+    left and the rest to the right. Now the left side does not depend on q and k, and the right side does not depend on
+    m, so both equal a constant, θ.
 
-    ``ValueError`` if the amount depends on q, or if the left side is anything but φ(m) − φ(m − 1).
+    Raises ``ValueError`` if the amount depends on q, or if the left side is anything other than φ(m) − φ(m − 1).
 
     >>> phase(polar_form().angles).step
     Eq(phi(m) - phi(m - 1), Phi(k, 0) - Phi(q, 0) + Phi_g(q, k, 1))
@@ -132,8 +134,9 @@ def phase(equation: sympy.Eq) -> Phase:
 
 
 def turned_vector(solution: sympy.Eq) -> sympy.Matrix:
-    """Return the matrix at the end of the derivation. It maps the column (x, y) to the real and imaginary parts of (x +
-    iy)·e^{iφ(m)}.
+    """Return the matrix at the end of the derivation.
+
+    It maps the column (x, y) to the real and imaginary parts of (x + iy)·e^{iφ(m)}.
 
     >>> turned_vector(phase(polar_form().angles).solution)
     Matrix([
@@ -148,10 +151,11 @@ def turned_vector(solution: sympy.Eq) -> sympy.Matrix:
 
 
 def rotate_exactly(q: list, position: int, base: int = 10000) -> sympy.Matrix:
-    """Compute R_m q without rounding, for the worked example. The result is a column of sines and cosines in the
-    interleaved layout.
+    """Compute R_m q without rounding, for the worked example.
 
-    ``q``: an even number of whole numbers or sympy numbers. ``position`` and ``base``: whole numbers.
+    The result is an exact column in terms of sines and cosines, in the interleaved layout.
+
+    ``q``: a list of whole numbers or sympy numbers, of even length. ``position`` and ``base``: whole numbers.
 
     >>> rotate_exactly([1, 2], position=2).T
     Matrix([[-2*sin(2) + cos(2), 2*cos(2) + sin(2)]])

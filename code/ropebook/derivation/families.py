@@ -1,4 +1,4 @@
-"""Other families of matrices, in any dimension, that meet our requirement for a score, and why pairs are enough."""
+"""Other families of matrices, in any dimension, that meet our requirement for a score; and why pairs are enough."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from ropebook.rope import Positions
 
 
 def reflection(angle: Positions) -> Tensor:
-    """Return the matrix F that mirrors the plane in the line at angle/2 radians: F = Fᵀ, F² = I, det F = −1. Shape
-    angle.shape + (2, 2).
+    """Return the matrix F that reflects the plane in the line at angle/2 radians: F = Fᵀ, F² = I, det F = −1.
+
+    The result has shape angle.shape + (2, 2).
 
     >>> reflection(0.0)
     tensor([[ 1.,  0.],
@@ -26,10 +27,11 @@ def reflection(angle: Positions) -> Tensor:
 
 
 def breach(step: Tensor, reach: int) -> float:
-    """Return how far O_n = stepⁿ is from meeting the requirement: the largest absolute entry of O_mᵀ O_n − O_{n−m} for
-    |m|, |n| ≤ reach.
+    """Return how far O_n = stepⁿ is from meeting the requirement.
 
-    It is zero up to rounding for every orthogonal ``step``. ``step``: (dim, dim), invertible.
+    This is the largest absolute entry of O_mᵀ O_n − O_{n−m} for m and n from −reach to reach.
+
+    The result is zero up to rounding for every orthogonal ``step``. ``step``: (dim, dim), invertible.
 
     >>> breach(reflection(0.0), reach=5), breach(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), reach=1)
     (0.0, 1.0)
@@ -58,13 +60,14 @@ class NormalForm(NamedTuple):
 
 
 def normal_form(skew: Tensor) -> NormalForm:
-    """Find the planes in which a skew-symmetric matrix Ω generates rotations, and their frequencies: basis (dim, dim),
-    frequencies (dim/2,), float64.
+    """Find the planes in which a skew-symmetric matrix Ω generates rotations, and their frequencies.
 
-    Columns 2i and 2i + 1 of the basis span the plane of pair i. Ω maps the first to θ_i times the second, and the
-    second to −θ_i times the first. So exp(mΩ) = basis · R_m · basisᵀ with these frequencies. Basis and frequencies are
-    computed from the eigenvectors of the Hermitian matrix iΩ (Horn and Johnson, "Matrix Analysis", 2nd edition, section
-    2.5).
+    Returns a basis (dim, dim) and frequencies (dim/2,), float64.
+
+    Columns 2i and 2i + 1 of the basis span the plane of pair i. Ω maps the first of these columns to θ_i times the
+    second, and the second to −θ_i times the first. Therefore exp(mΩ) = basis · R_m · basisᵀ with these frequencies.
+    Basis and frequencies are computed from the eigenvectors of the Hermitian matrix iΩ (Horn and Johnson, "Matrix
+    Analysis", 2nd edition, section 2.5).
 
     ``skew``: Ω, (dim, dim), dim even, Ωᵀ = −Ω up to rounding.
 
@@ -87,7 +90,7 @@ def normal_form(skew: Tensor) -> NormalForm:
     )  # the remaining columns are directions that are not rotated
     first, second = basis[:, ::2], basis[:, 1::2]
     frequencies = (second * (skew @ first)).sum(0)
-    # In some planes the basis has the opposite orientation, so we mirror those.
+    # In some planes the basis has the opposite orientation, so we flip its second vector there.
     sign = torch.where(frequencies < 0, -1.0, 1.0).double()
     basis = torch.stack((first, second * sign), dim=-1).flatten(-2)
     return NormalForm(basis, frequencies.abs())

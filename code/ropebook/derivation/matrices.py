@@ -60,8 +60,9 @@ def rotate(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Tensor:
-    """Compute R_m x for every vector x of length dim and its position m: shape (…, dim), in x's dtype and on its
-    device.
+    """Compute R_m x for every vector x of length dim and its position m.
+
+    The result has the shape, dtype and device of x.
 
     ``x``: floating point, (…, dim), such as (batch, heads, seq, dim). ``positions``: any shape that broadcasts with
     x.shape[:-1], such as (seq,). The arithmetic is done in float64; only the result is cast.
@@ -87,8 +88,9 @@ def score(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Tensor:
-    """Return the score ⟨R_m q, R_n k⟩ in float64, not divided by √dim. Its shape is that of q[..., 0], k[..., 0], m and
-    n broadcast together.
+    """Return the score ⟨R_m q, R_n k⟩ in float64, without dividing by √dim.
+
+    The shape results from broadcasting q[..., 0], k[..., 0], m and n.
 
     ``q``, ``k``: (…, dim), floating point. ``m``, ``n``: positions that broadcast with q.shape[:-1] and k.shape[:-1].
 
@@ -113,7 +115,7 @@ def generator(
 ) -> Tensor:
     """Return the skew-symmetric matrix Ω with R_m = exp(mΩ): shape (dim, dim), float64.
 
-    Its block for pair i is θ_i J, where J is the quarter turn [[0, −1], [1, 0]].
+    The block for pair i is θ_i J, where J is the quarter turn [[0, −1], [1, 0]].
 
     >>> generator(4)
     tensor([[ 0.0000, -1.0000,  0.0000,  0.0000],
@@ -128,7 +130,7 @@ def generator(
 
 
 def _on_the_diagonal(blocks: Tensor, layout: str) -> Tensor:
-    """Return the matrix with blocks[…, i, :, :] as the 2 × 2 block of pair i, and zeros elsewhere."""
+    """Return a matrix in which blocks[…, i, :, :] is the 2 × 2 block of pair i, and all other entries are zero."""
     dim = 2 * blocks.shape[-3]
     order = pairs(dim, layout)
     result = blocks.new_zeros(*blocks.shape[:-3], dim, dim)

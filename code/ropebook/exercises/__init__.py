@@ -1,9 +1,10 @@
-"""Exercises with feedback. Hand in a function, a word or numbers, and learn whether the answer is right or which
-mistake you made.
+"""Exercises with feedback.
+
+Hand in a function, a word or numbers, and find out if your answer is right or which mistake you made.
 
 `check` takes the name of an exercise and an answer. Each chapter has a module of exercises, which is imported only when
 needed, so a page depends only on its own chapter. `by_hand` contains the exercises that are worked out on paper.
-`marking` checks answers, and `answers` checks those that are numbers.
+`marking` checks answers in general, and `answers` checks numerical ones.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TASKS = {
 
 
 class _Exercises(Mapping[str, Written | Rotation | Chosen | Numbers]):
-    """Mapping of all exercises, by "chapter: task"."""
+    """Mapping from names of the form "chapter: task" to exercises."""
 
     def __getitem__(self, name: str) -> Written | Rotation | Chosen | Numbers:
         if name in BY_HAND:

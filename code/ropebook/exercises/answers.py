@@ -1,7 +1,7 @@
 """Read and compare numerical answers to exercises that are worked out by hand.
 
-On the site, this happens in the browser, in `book/_static/answers.js`. It uses the rules that `Numbers.rules` exports.
-The tests run the same cases through both versions.
+On the site, `book/_static/answers.js` does this in the browser, using the rules that `Numbers.rules` exports. The tests
+run the same cases through both implementations.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from ropebook.exercises.marking import Feedback
 
-# Numbers such as 12, 1,024, .5, 1e6, π and 2π, and products and quotients of them; with a percent sign: 16/21 %.
+# Numbers such as 12, 1,024, .5, 1e6, π and 2π, and products and quotients of such numbers. A percent sign may follow,
+# as in 16/21 %.
 _DIGITS = r"(?:[0-9]+(?:[, \u00a0\u202f_][0-9]{3})*(?:\.[0-9]+)?|\.[0-9]+)(?:e[+\-−]?[0-9]+)?"
 _FACTOR = rf"(?:{_DIGITS}\s*(?:π|pi)?|π|pi)"
 _NUMBER = re.compile(
@@ -33,13 +34,15 @@ WORDS = {
 
 
 class _Refused(Exception):
-    """Raised if an answer can't be compared. The arguments are a key of `WORDS` and the values to fill into that
-    sentence."""
+    """Raised if an answer can't be compared.
+
+    The arguments are a key of `WORDS`, and the values to insert in that sentence.
+    """
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of an exercise. It asks for one number, or for several numbers in a row.
+    """A field of an exercise. It asks for one number, or for a list of numbers.
 
     Args:
         label: a name for the numbers.
@@ -54,8 +57,7 @@ class Field:
     def matches(
         self, found: Sequence[float], values: Sequence[float] | None
     ) -> bool:
-        """Return whether the numbers in an answer are close enough to ``values``. If ``values`` is None, any answer is
-        accepted."""
+        """Return whether the numbers in an answer are close enough to ``values``. None accepts any answer."""
         if values is None:
             return True
         pairs = zip(found, values, strict=True)
@@ -70,8 +72,8 @@ class Field:
 class Numbers:
     """An exercise whose answer consists of one or more numbers.
 
-    ``mistakes`` maps the name of each mistake to the wrong values and the feedback. The values are listed field by
-    field, with None for a field in which any values will do.
+    ``mistakes`` maps the name of each mistake to the wrong values and the feedback. There is one list of values per
+    field, or None if the field may contain any values.
     """
 
     fields: Sequence[Field]
@@ -79,8 +81,9 @@ class Numbers:
     praise: str
 
     def check(self, answer: object) -> Feedback:
-        """Give feedback on an answer, which has one number or string per field. For several fields, the answer is a
-        list or a tuple.
+        """Give feedback on an answer, which has one number or string per field.
+
+        If there are several fields, the answer is a list or a tuple.
 
         >>> half = Numbers([Field("one half", (0.5,))], {"twice": ([(2,)], "upside down.")}, "so it is.")
         >>> half.check("1/2"), half.check([2]), half.check(0.3)
@@ -119,7 +122,7 @@ class Numbers:
         )
 
     def _shown(self, given: list, found: list[list[float]]) -> str:
-        """Return feedback that quotes the first wrong number as it was written."""
+        """Return feedback that quotes the first wrong number the way it was written."""
         for text, field, values in zip(given, self.fields, found, strict=True):
             for place, (one, other) in enumerate(
                 zip(values, field.values, strict=True)
@@ -134,7 +137,7 @@ class Numbers:
         raise AssertionError("no number is wrong")
 
     def rules(self) -> dict:
-        """Return the right answers, the mistakes and the messages as data for the page.
+        """Return the right answers, mistakes and messages as data for the page's script.
 
         >>> Numbers([Field("one", (1,))], {}, "so it is.").rules()["fields"]
         [{'label': 'one', 'values': [1], 'within': 0.005}]
@@ -193,7 +196,7 @@ def _parts(text: object) -> list[str]:
 
 
 def _values(given: object, field: Field) -> list[float]:
-    """Convert what was written into a field to numbers. `_Refused` is raised if that is impossible."""
+    """Convert the content of a field to numbers. Raises `_Refused` if that is impossible."""
     if isinstance(given, str) and not given.strip():
         raise _Refused("missing", {"label": field.label})
     several = len(field.values) > 1

@@ -24,7 +24,7 @@ def _mask(scores: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor) -> Tensor:
-    """Compute the right answer: causal attention weights, (T, T)."""
+    """Return the right answer: the causal attention weights, (T, T)."""
     return _seen(_scores(q, k), _mask(_scores(q, k)))
 
 
@@ -109,7 +109,7 @@ HEADS = Written(
 
 
 def leaky(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
-    """Apply a causal layer to x, (T, D). One of its lines leaks future tokens."""
+    """Apply a causal attention layer to x, (T, D). One of the lines leaks future tokens."""
     q, k, v = x @ w_q, x @ w_k, x @ w_v
     q = q / q.norm(dim=-1, keepdim=True)
     k = k - k.mean(0)

@@ -1,7 +1,6 @@
-"""Exercises that are worked out by hand, with their right answers, the known mistakes, and the feedback on each.
+"""Exercises that are worked out by hand. Each has a right answer, known mistakes, and feedback on each of them.
 
-This table is the only definition of these exercises. `check` marks answers by it, and the site's pages receive it as
-data.
+These exercises are defined only here. `check` marks answers with this table, and the site's pages receive it as data.
 """
 
 from __future__ import annotations
@@ -238,7 +237,7 @@ _RATIO = 16383 / 4095
 
 
 def _share(radians: float) -> float:
-    """Return γ of a pair that rotates by this many radians in L tokens, for α = 1 and β = 32."""
+    """Return γ for a pair that rotates by this many radians within L tokens, with α = 1 and β = 32."""
     return (radians / (2 * pi) - 1) / 31
 
 

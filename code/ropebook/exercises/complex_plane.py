@@ -63,7 +63,7 @@ AMPLITUDES = Written(
 
 
 def planted(q: Tensor, k: Tensor, m: Tensor, n: Tensor, theta: Tensor) -> Tensor:
-    """Compute the score of q at position m and k at position n. One of the lines has a mistake."""
+    """Compute the score of q at position m and k at position n. One of the lines contains a mistake."""
     query = torch.view_as_complex(q.unflatten(-1, (-1, 2)))
     key = torch.view_as_complex(k.unflatten(-1, (-1, 2)))
     query = query * torch.exp(1j * m * theta)

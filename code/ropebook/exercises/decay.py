@@ -12,7 +12,7 @@ from ropebook.exercises.marking import HALF_EXPONENT, Chosen, Written
 
 
 def share(distances: Tensor, dim: int, base: float) -> Tensor:
-    """Compute the right answer: the mean of cos Δθ_i over the pairs."""
+    """Return the right answer: the mean of cos Δθ_i over the pairs."""
     return rope.angles(distances, dim, base).cos().mean(-1)
 
 
@@ -101,8 +101,10 @@ TURNED = Written(
 def claim(
     dim: int = 64, base: float = 10000.0, tokens: int = 2048, tries: int = 200
 ) -> Tensor:
-    """Compute scores by distance, "averaged over random vectors". Because of a mistake in one of the lines, the scores
-    decay."""
+    """Compute scores by distance, "averaged over random vectors".
+
+    The scores decay only because one of the lines is wrong.
+    """
     q = torch.randn(tries, dim, dtype=torch.float64)
     k = q.clone()
     q_hat, k_hat = (torch.view_as_complex(x.unflatten(-1, (-1, 2))) for x in (q, k))

@@ -14,7 +14,7 @@ def _matrix(m: float, dim: int, base: float, layout: str = "interleaved") -> Ten
 
 
 def _unsigned(m: int, dim: int, base: float) -> Tensor:
-    """Return a wrong rotation, in which both sines have a plus sign."""
+    """Return a wrong rotation matrix, in which both sines have a plus sign."""
     right = _matrix(m, dim, base)
     return right.where(right.tril() != 0, right.T)
 
@@ -107,7 +107,7 @@ SCORE = Written(
 def planted(
     q: Tensor, k: Tensor, positions: Tensor, base: float = 10000.0
 ) -> Tensor:
-    """Compute the scores of q and k, (T, d), after rotating them. One of the lines of the rotation has a mistake."""
+    """Compute the scores of q and k, (T, d), after rotating them. One line of the rotation contains a mistake."""
     theta = base ** (-torch.arange(0, q.shape[-1], 2) / q.shape[-1])
     angle = positions[:, None] * theta
     cos, sin = angle.cos(), angle.sin()

@@ -1,5 +1,4 @@
-"""Exercises on the implementation: a rotation that matches given weights, and the conversion of weights for another
-rotation."""
+"""Exercises on the implementation: write a rotation that matches given weights, and convert weights for another."""
 
 from __future__ import annotations
 
@@ -61,8 +60,10 @@ CONVERSION = Written(
 def planted(
     q: Tensor, k: Tensor, cache: list[Tensor], base: float = 10000.0
 ) -> Tensor:
-    """Perform one step of generation. q and k, (T, d), belong to the new tokens, and ``cache`` contains the keys of
-    earlier tokens. One of the lines has a mistake."""
+    """Perform one step of generation. One of the lines contains a mistake.
+
+    q and k, (T, d), belong to the new tokens, and ``cache`` contains the keys of earlier tokens.
+    """
     d, new = q.shape[-1], q.shape[-2]
     theta = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     positions = torch.arange(new)

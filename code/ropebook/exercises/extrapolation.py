@@ -1,4 +1,4 @@
-"""Exercises on longer texts: raising the base, and scaling the frequencies by parts."""
+"""Exercises on longer sequences: raising the base, and scaling the frequencies by parts."""
 
 from __future__ import annotations
 
@@ -93,8 +93,10 @@ def planted(
     length: int = 4096,
     base: float = 10000.0,
 ) -> Tensor:
-    """Compute the scores of the newest token with dynamic NTK. q and new are (1, d). The keys in ``keys`` were rotated
-    earlier. One of the lines has a mistake."""
+    """Compute the scores of the newest token with dynamic NTK. One of the lines contains a mistake.
+
+    q and new are (1, d). The keys in ``keys`` have already been rotated.
+    """
     d, n = q.shape[-1], len(keys)
     s = max(1.0, (n + 1) / length)
     theta = (base * s ** (d / (d - 2))) ** (-torch.arange(0, d, 2) / d)

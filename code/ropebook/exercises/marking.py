@@ -1,5 +1,7 @@
-"""Check answers to exercises. The feedback says that an answer is right, names a known mistake, or shows where the
-answer first goes wrong."""
+"""Check answers to exercises.
+
+The feedback says that an answer is right, names a known mistake, or shows where the answer first goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,8 @@ class Feedback:
 class Written:
     """An exercise whose answer is a function.
 
-    ``mistakes`` maps names to wrong answers, each with its feedback. ``cases`` are arguments for which the right answer
-    and all of the mistakes return different results.
+    ``mistakes`` maps names to wrong answers, each with its feedback. ``cases`` contains arguments for which the right
+    answer and all the wrong ones return different results.
     """
 
     right: Callable
@@ -51,8 +53,10 @@ class Written:
     praise: str
 
     def check(self, answer: object) -> Feedback:
-        """Return the feedback for the known answer that gives the same results as this one. If there is none, show
-        where this one goes wrong."""
+        """Return the feedback on the known answer, right or wrong, that returns the same results as this one.
+
+        If there is none, show where this answer goes wrong.
+        """
         found = []
         for case in self.cases:
             about = f"The arguments were {_short(case)}."
@@ -96,8 +100,10 @@ class Written:
 
 @dataclass(frozen=True)
 class Rotation:
-    """An exercise whose answer is a function f(q, k, positions) that rotates q and k, for weights with a given layout
-    and base."""
+    """An exercise whose answer is a function f(q, k, positions) that rotates q and k.
+
+    The rotation must suit weights with the given layout and base.
+    """
 
     layout: str
     base: float
@@ -133,13 +139,13 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Chosen:
-    """An exercise whose answer is one of a few strings. ``options`` maps each of them to the feedback on it."""
+    """An exercise whose answer is one of a few strings. ``options`` maps each string to the feedback on it."""
 
     right: str
     options: Mapping[str, str]
 
     def check(self, answer: object) -> Feedback:
-        """Return the feedback on this choice."""
+        """Return the feedback on the chosen string."""
         if answer is None or answer is ...:
             names = ", ".join(map(repr, self.options))
             return Feedback("nothing", f"choose one of {names}.")
@@ -152,7 +158,7 @@ class Chosen:
 
 
 def _returned(answer: object, arguments: Sequence, about: str) -> object:
-    """Call the answer, and return its result. If there is no usable result, return a `Feedback` instead."""
+    """Call the answer and return its result. If there is no usable result, return a `Feedback` instead."""
     if not callable(answer):
         return Feedback(
             "no_function", f"the answer is a function, this is {answer!r}."
@@ -195,7 +201,7 @@ def _same(found: list, expected: list) -> bool:
 
 
 def _first_that_differs(ours: list[Tensor], theirs: list[Tensor]) -> str:
-    """Describe the first wrong entry: where it is, what it should be, and what it is."""
+    """Describe the first wrong entry: its index, the right value, and the value found."""
     wrong = [
         ~torch.isclose(x, y, **_CLOSE) for x, y in zip(ours, theirs, strict=True)
     ]

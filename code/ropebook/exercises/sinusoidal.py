@@ -12,7 +12,7 @@ from ropebook.exercises.marking import HALF_EXPONENT, Chosen, Written
 
 
 def encode(positions: Tensor, dim: int, base: float) -> Tensor:
-    """Compute the right answer: sin and cos of mθ_i side by side, (T, d)."""
+    """Return the right answer: sin and cos of mθ_i side by side, (T, d)."""
     return _from_angles(rope.angles(positions, dim, base))
 
 
@@ -78,7 +78,7 @@ ENCODING = Written(
 
 
 def _unsigned(k: int, dim: int, base: float) -> Tensor:
-    """Return a wrong rotation, in which both sines have a plus sign."""
+    """Return a wrong shift matrix, in which both sines have a plus sign."""
     right = sinusoidal.shift_matrix(k, dim, base)
     return right.where(right.triu() != 0, right.T)
 
@@ -115,7 +115,7 @@ STEP = Written(
 
 
 def planted(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
-    """Compute an encoding, (T, d). One of the lines has a mistake."""
+    """Compute an encoding, (T, d). One of the lines contains a mistake."""
     pair = torch.arange(0, dim, 2, dtype=torch.float64)
     theta = base ** (-pair / dim)
     angles = positions.bfloat16()[:, None] * theta.bfloat16()

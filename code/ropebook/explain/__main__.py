@@ -1,5 +1,7 @@
-"""Command line: ``python -m ropebook.explain config.json`` prints what the file says
-about positions. The exit status is 2 if the file cannot be read."""
+"""Command line: ``python -m ropebook.explain config.json`` prints what the file says about positions.
+
+The exit status is 2 if the file cannot be read.
+"""
 
 from __future__ import annotations
 

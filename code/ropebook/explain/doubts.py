@@ -1,5 +1,6 @@
-"""Doubts about a configuration, as data. Each doubt has a condition, and a sentence
-that the report prints if the condition holds.
+"""Doubts about a configuration, as data.
+
+Each doubt has a condition and a sentence. The report prints the sentence if the condition holds.
 
 ``of`` says whether the doubt is about the whole "file" or about each "table" of
 frequencies. ``level`` is "wrong", "suspicious" or "unknown". If a doubt ``stops`` the

@@ -1,24 +1,25 @@
-"""Facts that follow from a model's type, as data. They supply what a file doesn't state:
-the layout of the weights, and the values that transformers assumes.
+"""Facts that follow from a model's type, as data.
+
+They supply what a file doesn't state: the layout of the weights, and the values that transformers assumes.
 
 For each ``model_type``:
 
 - ``layout``: the layout of the weights in transformers.
-- ``base``, ``fraction``, ``head_dim``, ``window``: the values that its configuration
-  assumes, if any. ``local_base``: the base of the layers with a window.
-- ``keys``: other names for facts.
-- ``full_every``: in every group of this many layers, one has no window.
-- ``still_every``: in every group of this many layers, one does not rotate.
+- ``base``, ``fraction``, ``head_dim``, ``window``: the default values in its configuration, if any. ``local_base``: the
+  base of the layers with a window.
+- ``keys``: the names it uses for facts, where they differ from the usual ones.
+- ``full_every``: one layer in each group of this size has no window.
+- ``still_every``: one layer in each group of this size does not rotate.
 - ``rotating``: the only type of layer that rotates.
-- ``windowed``: whether all layers have the window.
-- ``only``: the rope types that its code accepts.
+- ``windowed``: whether all layers have a window.
+- ``only``: the only rope types that its code accepts.
 - ``asks_head_dim``: whether its code fails if head_dim is missing and the rope type
   depends on the length.
-- ``original``: the original length that it assumes.
+- ``original``: the default original length.
 - ``shares``: whether its code rotates only the given share of each head even without
   scaling.
-- ``scaling``: whether it assumes a scaling if the file has none.
-- ``also``: additional keys that it reads in the dictionary.
+- ``scaling``: whether it applies a scaling by default if the file specifies none.
+- ``also``: additional keys that it reads from the dictionary.
 - ``usual``: the bases of published checkpoints, and the names of the checkpoints.
 """
 

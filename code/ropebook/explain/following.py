@@ -65,8 +65,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 def _layer_types(
     found: dict, family: dict, window: float | None
 ) -> list[str] | None:
-    """Return the type of each layer, or None if neither the file nor its family
-    determines it."""
+    """Return the type of each layer, or None if neither the file nor its family determines the types."""
     if found["layer_types"] is not None:
         return found["layer_types"]
     count = found["layers"]
@@ -105,8 +104,7 @@ def _still_every(found: dict, family: dict) -> float | None:
 
 
 def _rotating(found: dict, family: dict, types: list[str] | None) -> float | None:
-    """Return the number of layers that rotate, or None if the file and its family don't
-    determine it."""
+    """Return the number of layers that rotate, or None if neither the file nor its family determines it."""
     count = found["layers"]
     if count is None or not family:
         return None

@@ -39,9 +39,8 @@ def frequencies(table: dict[str, object]) -> dict[str, object]:
     """Return the frequency θ of each pair, and the factor on cosines and sines
     (``on_cos``).
 
-    ``plain`` has the frequencies before any scaling, ``short`` those for a text within
-    the trained length, and ``long`` those for a text of the target length. Each is a
-    list with one float per pair.
+    ``plain`` contains the frequencies before any scaling, ``short`` those for inputs within the trained length, and
+    ``long`` those for an input of the target length. Each is a list with one float per pair.
 
     >>> table = {"kind": "linear", "factor": 4.0, "rotary_dim": 4, "base": 10000.0, "fraction": 1, "target": None}
     >>> frequencies(table)["long"]
@@ -107,10 +106,10 @@ def pairs(table: dict[str, object], found: dict[str, object]) -> dict[str, objec
     """Describe what the frequencies mean for each pair, and count the pairs for the
     report's sentences.
 
-    ``turned`` says whether a pair completes a turn within the trained length.
-    ``beyond`` is the number of radians by which it exceeds its angles in training. Only
-    a pair that exceeds them by more than the angle of one position counts as meeting
-    new angles. If one of the lengths is unknown, these results are empty or None.
+    ``turned`` says for each pair whether it completes a turn within the trained length. ``beyond`` contains the number
+    of radians by which each pair exceeds its training angles. A pair counts as meeting new angles only if it exceeds
+    its training angles by more than the rotation for one position. If one of the lengths is unknown, these results are
+    empty or None.
     """
     stretches = [
         p / q for p, q in zip(found["plain"], found["long"], strict=True) if q > 0

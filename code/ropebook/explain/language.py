@@ -1,11 +1,9 @@
-"""A small language for rules. Its conditions and sentences are interpreted in the same
-way by Python and JavaScript.
+"""A small language for rules. Python and JavaScript interpret its conditions and sentences in the same way.
 
 A condition is a number, the name of a fact, or a list that begins with a keyword:
-``[">", "original", "maximum"]``. A comparison with a missing fact is false. If a fact
-is missing from a computation, the result is missing too. A sentence has the names of
-facts in braces: ``"{factor}"`` inserts the value as readers see it, and
-``"{factor:code}"`` inserts it in the form that code needs.
+``[">", "original", "maximum"]``. A comparison with a missing fact is false. If a fact is missing from a computation,
+the result is missing too. A sentence contains the names of facts in braces: ``"{factor}"`` inserts the value as readers
+see it, and ``"{factor:code}"`` inserts it in the form that code needs.
 """
 
 from __future__ import annotations
@@ -49,8 +47,7 @@ def holds(condition: object, facts: Facts) -> bool:
 
 
 def compiled(condition: object) -> Callable[[Facts], bool]:
-    """Compile a condition into a function of the facts, for conditions that are
-    evaluated often.
+    """Compile a condition into a function of the facts, for conditions that are evaluated often.
 
     >>> compiled(["given", "factor"])({"factor": 2})
     True
@@ -88,8 +85,9 @@ def _comparison(word: str, one: object, other: object) -> Callable[[Facts], bool
 
 
 def value(expression: object, facts: Facts) -> float | None:
-    """Evaluate an expression with the given facts. Return None if it can't be
-    evaluated.
+    """Evaluate an expression with the given facts.
+
+    Return None if it can't be evaluated.
 
     >>> value(["/", 1, "factor"], {"factor": 4.0}), value(["sum", "sections"], {"sections": [16, 24, 24]})
     (0.25, 64)
@@ -112,8 +110,10 @@ def value(expression: object, facts: Facts) -> float | None:
 
 
 def filled(sentence: str, facts: Facts) -> str:
-    """Fill facts into a sentence. Numbers are formatted for readers. Strings from the
-    file are shortened, and their unprintable characters are replaced by spaces.
+    """Insert facts into a sentence.
+
+    Numbers are formatted for readers. Strings from the file are shortened, and unprintable characters are replaced with
+    spaces.
 
     >>> filled("{length} tokens, {name}", {"length": 131072, "name": "<b>" * 30})[:22]
     '131,072 tokens, <b><b>'
@@ -157,8 +157,9 @@ def coded(found: object) -> str:
 
 
 def short(text: str) -> str:
-    """Make a string from the file printable. A string of more than `LONGEST` characters
-    is cut there, and ends in an ellipsis.
+    """Make a string from the file printable.
+
+    If it has more than `LONGEST` characters, the rest is replaced with an ellipsis.
 
     >>> short("a\\nb" + "c" * 90)[:6], len(short("c" * 90))
     ('a bccc', 61)
@@ -171,8 +172,9 @@ def short(text: str) -> str:
 
 
 def number(found: float, digits: int, commas: bool = False) -> str:
-    """Format a number with this many significant digits. Whole numbers below 10¹⁵ are
-    not rounded. Python and JavaScript produce the same string.
+    """Format a number with this many significant digits.
+
+    Whole numbers below 10¹⁵ are not rounded. Python and JavaScript produce the same string.
 
     >>> number(131072, 4, commas=True), number(0.00001234, 4), number(2.5e20, 4), number(12.125, 4)
     ('131,072', '1.234e-5', '2.5e20', '12.13')
@@ -202,8 +204,9 @@ def _bare(text: str) -> str:
 
 
 def finite(found: object) -> bool:
-    """Return whether a value can be used in computations. It must be a number that is
-    finite and not too large for a float, and it can't be a boolean.
+    """Return whether a value can be used in computations.
+
+    It must be a number that is finite and not too large for a float, and it can't be a boolean.
 
     >>> finite(4096), finite(True), finite("4096"), finite(10**400)
     (True, False, False, False)

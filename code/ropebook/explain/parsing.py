@@ -17,8 +17,10 @@ class Unreadable(ValueError):
 
 
 def parsed(text: str) -> dict[str, object]:
-    """Return the dictionary in a JSON document. `Unreadable` is raised if the document
-    doesn't contain one, or is longer or more deeply nested than any configuration.
+    """Return the dictionary in a JSON document.
+
+    Raises `Unreadable` if the document doesn't contain one, or if it is longer or more deeply nested than any real
+    configuration.
 
     >>> parsed('{"rope_theta": 5e5}')
     {'rope_theta': 500000.0}

@@ -11,8 +11,7 @@ from ropebook.explain.values import Config, Reading, take
 
 
 def read(config: Config) -> Reading:
-    """Return the facts of a configuration, and the findings about its keys and
-    values."""
+    """Return the facts of a configuration, and the findings about its keys and values."""
     name, part = _language_part(config)
     reading = Reading({"part_name": name}, [])
     found = reading.facts
@@ -48,8 +47,10 @@ def _family(part: Config, config: Config) -> dict[str, object]:
 
 
 def _strict(family: dict) -> list[str]:
-    """Return the facts that may be null in other families but not in this one, because
-    its configuration needs a number."""
+    """Return the facts that must not be null in this family.
+
+    They may be null in other families, but the configuration of this one needs a number.
+    """
     if family.get("split"):
         return ["rope_part", "still_part"]
     return ["given_head_dim"] if "head_dim" in family else []

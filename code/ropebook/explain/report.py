@@ -35,14 +35,12 @@ LONGEST = 10**9
 class Table:
     """The frequencies of all layers, or of one type of layer.
 
-    ``facts`` are the facts about these layers by name. ``plain``, ``short`` and
-    ``long`` have θ for each pair: before scaling, within the trained length, and at the
-    target length. They are empty if the file does not determine them. Cosines and sines
-    are multiplied by ``on_cos``.
+    ``facts`` contains the facts about these layers, by name. ``plain``, ``short`` and ``long`` contain θ for each pair:
+    before scaling, within the trained length, and at the target length. They are empty if the file does not determine
+    them. Cosines and sines are multiplied by ``on_cos``.
 
     ``turned`` says whether each pair completes a turn within the trained length.
-    ``beyond`` says by how many radians each pair exceeds its angles in training. Both
-    are empty if a length is unknown.
+    ``beyond`` says by how many radians each pair exceeds its training angles. Both are empty if a length is unknown.
     """
 
     name: str
@@ -58,13 +56,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """What a configuration says about positions. ``print`` shows all of it.
+    """What a configuration says about positions. ``print`` shows the whole report.
 
     ``error`` says why the configuration could not be read; otherwise it is "".
-    ``words`` has subjects and sentences about the file. ``tables`` has a `Table` for
-    each kind of layer. Each of the ``findings`` has a level ("wrong", "suspicious" or
-    "unknown"), a name and a sentence. Each of the ``snippets`` has a title, code, a
-    note, and what it was checked against.
+    ``words`` contains subjects and sentences about the file. ``tables`` contains a `Table` for each kind of layer. Each
+    of the ``findings`` consists of a level ("wrong", "suspicious" or "unknown"), a name and a sentence. Each of the
+    ``snippets`` has a title, code, a note, and a statement of what it was checked against.
     """
 
     error: str = ""
@@ -74,7 +71,7 @@ class Report:
     snippets: list[dict[str, str]] = field(default_factory=list)
 
     def names(self, level: str | None = None) -> list[str]:
-        """Return the names of all findings, or of those at one level."""
+        """Return the names of all findings, or only those at one level."""
         return [name for one, name, _ in self.findings if level in (None, one)]
 
     def __str__(self) -> str:
@@ -116,13 +113,13 @@ def _wrapped(begin: str, text: str) -> str:
 def explain(
     config: str | Mapping[str, object], length: int | None = None
 ) -> Report:
-    """Explain what a ``config.json`` says about positions. ``config`` is the file's
-    text, or the dictionary read from it.
+    """Explain what a ``config.json`` says about positions.
 
-    ``length`` is the length to be read, in tokens; None means the length in the file.
-    The contents of a file never raise an error. If the file cannot be read, the report
-    has an ``error``. Anything it leaves open is reported as unknown. Only invalid
-    arguments raise ``TypeError`` or ``ValueError``.
+    ``config`` is the content of the file, as a string or a dictionary.
+
+    ``length`` is the length of the input to be read, in tokens; None means the length given in the file. Bad content
+    never raises an error. If the content cannot be read, the report has an ``error``; anything it leaves open is
+    reported as unknown. Only invalid arguments raise ``TypeError`` or ``ValueError``.
 
     >>> report = explain('{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, '
     ...                  '"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 4.0}}')
@@ -149,7 +146,7 @@ def explain(
     reading = read(given)
     _doubt(reading, reading.facts, "file")
     said = _sentences(_OF_FILE, reading.facts)
-    # A mistake in one dictionary keeps the whole model from loading.
+    # A mistake in any one dictionary prevents the whole model from loading.
     stopped = (
         any([_completed(reading, one, length) for one in reading.tables])
         or reading.stopped
@@ -164,8 +161,7 @@ def explain(
 
 
 def _doubt(reading: Reading, facts: dict, of: str) -> bool:
-    """Report the doubts that apply to these facts. Return whether any of them stops the
-    computation."""
+    """Report the doubts that apply to these facts. Return whether any of them stops the computation."""
     stops = False
     for when, doubt in _DOUBTS[of]:
         if when(facts):
@@ -187,8 +183,10 @@ def _sentences(table: list, facts: Mapping) -> list[list[str]]:
 
 
 def _completed(reading: Reading, facts: dict, length: int | None) -> bool:
-    """Complete a table with facts from outside its dictionary, and report doubts about
-    it. Return whether any of them stops the computation."""
+    """Complete a table with facts from outside its dictionary, and report doubts about it.
+
+    Returns whether any of them stops the computation.
+    """
     layer_type, layers = facts["layer_type"], facts["layers"]
     windowed = layer_type == "sliding_attention" or (
         layer_type is None

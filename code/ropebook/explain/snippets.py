@@ -1,8 +1,8 @@
-"""Code for loading, converting and extending the model, as data. Each snippet contains
-the model's numbers, and says what it was checked against.
+"""Code for loading, converting and extending the model, as data.
 
-``when`` is the condition under which a snippet is shown. ``code`` and ``note`` contain
-the names of facts in braces.
+Each snippet contains the model's numbers and states what it was checked against.
+
+A snippet is shown if the condition ``when`` holds. ``code`` and ``note`` contain the names of facts in braces.
 """
 
 from __future__ import annotations
@@ -149,9 +149,11 @@ def snippets(facts: Mapping[str, object]) -> list[dict[str, str]]:
 
 
 def numbers(facts: Mapping[str, object]) -> dict[str, object]:
-    """Return what the snippets need in addition to the facts. This includes the
-    ``wanted`` length (the one asked for, or four times the trained length), the factor
-    that reaches it, and the base of NTK-aware scaling for this factor."""
+    """Return the numbers that the snippets need in addition to the facts.
+
+    These are, among others, the ``wanted`` length (the requested one, or four times the trained length), the factor
+    that reaches it, and the base of NTK-aware scaling for this factor.
+    """
     trained, asked, dim = (
         facts.get("trained"),
         facts.get("asked"),

@@ -164,8 +164,7 @@ def _base_and_share(
 
 
 def _lengths(table: dict) -> dict[str, object]:
-    """Return the trained length and the target length, as far as the file specifies
-    them, with related lengths and factors."""
+    """Return the trained and the target length, as far as the file specifies them, with related lengths and factors."""
     kind, maximum, factor = table["kind"], table["maximum"], table["factor"]
     takes = kind in doubts.WITH_ORIGINAL
     given = first(
@@ -224,9 +223,10 @@ def _of_kind(table: dict) -> dict[str, object]:
 
 
 def _ramp(table: dict) -> tuple[float | None, float | None]:
-    """Return the start and end of YaRN's ramp as pair indices, computed as in YaRN's
-    code. Without rounding they may be fractional. Both are None if the ramp is
-    undefined."""
+    """Return the start and end of YaRN's ramp as pair indices, computed as in YaRN's code.
+
+    If the indices are not rounded, they may be fractional. Both are None if the ramp is undefined.
+    """
     length, base, dim = table["original"], table["base"], table["rotary_dim"]
     if None in (length, base, dim) or base <= 1 or table["kind"] != "yarn":
         return None, None

@@ -38,8 +38,7 @@ def take(
     into: dict,
     strict: Sequence = (),
 ) -> None:
-    """Copy the wanted facts into ``into``. Facts that are missing or invalid in the
-    file become None."""
+    """Copy the wanted facts into ``into``. Facts that are missing or invalid in the file become None."""
     for fact, how in wanted.items():
         key = names.get(fact, how["key"])
         found = given.get(key)
@@ -87,7 +86,7 @@ def fits(found: object, how: Mapping[str, object]) -> bool:
 
 
 def got(found: object) -> str:
-    """Describe a rejected value in a word or two."""
+    """Describe a rejected value in a few words."""
     if isinstance(found, str):
         return f"the text “{short(found)}”"
     if isinstance(found, dict):

@@ -1,7 +1,6 @@
-"""The sentences of the report, as data. Each has a subject and a condition.
+"""The sentences of the report, as data. Each sentence has a subject and a condition.
 
-For each subject, the report prints the sentences whose condition holds. The condition
-``True`` always holds.
+For each subject, the report prints the sentences whose condition holds. The condition ``True`` is always met.
 """
 
 from __future__ import annotations

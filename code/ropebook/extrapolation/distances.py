@@ -271,8 +271,7 @@ class SelfExtend(Distances):
     def reaching(
         cls, trained_length: int, target_length: int, *, dim: int, base: float
     ) -> SelfExtend:
-        """Make the method with a window of L/2, as in the book's measurements, and the smallest group that reaches L′.
-        """
+        """Make the method with a window of L/2, as in the book's measurements, and the smallest group reaching L′."""
         window = max(1, trained_length // 2)
         return cls(window, least_group(trained_length, target_length, window))
 

@@ -47,8 +47,7 @@ class Dynamic(Frequencies):
         return grown_to(length, self.trained_length)
 
     def fixed(self, target_length: int) -> Frequencies:
-        """Return a scaling that always uses the frequencies for ``target_length``, so cached rotated keys stay valid.
-        """
+        """Return a scaling that always uses the frequencies for ``target_length``, so cached keys stay valid."""
         length_factor(self.trained_length, target_length)
         return self.at(self.effective_scale(target_length))
 

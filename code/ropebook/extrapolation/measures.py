@@ -1,4 +1,4 @@
-"""Measures of a method: which pairs meet new angles, how far pairs are stretched, and the error of a rotated cache."""
+"""Measures of a method: which pairs meet new angles, how far pairs are stretched, and the error of rotated caches."""
 
 from __future__ import annotations
 
