@@ -1,4 +1,4 @@
-// The search page: readers type words into the field, and the list shows the pages that match. The index is
+// The search page: readers type words into the field, and the list shows the pages that match. The index is in
 // sections.js.
 import { indexed, LONGEST, question, ranked, SHOWN, snippet, split, words } from "./ranking.js";
 

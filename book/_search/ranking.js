@@ -1,24 +1,24 @@
 // Find the pages of the book that match a reader's query, best first, each with its best sections. MiniSearch finds and
 // weights words (BM25), and Porter's stemmer reduces scale, scales and scaling to the same form. This file works out
-// what a query means, and how much of it each section covers.
+// what a query means and how much of it each section covers.
 import MiniSearch from "minisearch";
 import { stemmer } from "stemmer";
 
-const SHOWN = 20; // pages
-const MORE = 3; // further sections listed for each page, …
+const SHOWN = 20; // the number of pages shown
+const MORE = 3; // the number of further sections listed for each page, …
 const GOOD = 0.75; // … if they cover at least this share of what the page's best section covers
-const FEW = 5; // pages shown if none of them is a good match
-const LONGEST = 400; // characters of a query; anything beyond a sentence or two would only take time
-const SNIPPET = 220; // characters
+const FEW = 5; // the number of pages shown if none of them is a good match
+const LONGEST = 400; // maximum number of characters in a query; anything beyond a sentence or two would only take time
+const SNIPPET = 220; // the number of characters in an excerpt
 const BOOST = { title: 3, page: 2.5, keywords: 2, names: 2, text: 0.5 };
 const OWN = Object.keys(BOOST).filter((field) => field !== "keywords");
 const BM25 = { k: 1.2, b: 0.5, d: 0.5 }; // b: low, because a long section is no worse for being long
-const BEGINNING = 0.6; // weight of a word that only begins with the reader's word
+const BEGINNING = 0.6; // weight of a word that merely begins with the reader's word
 const MISSPELT = 0.5;
 const MEANT = 0.8; // weight of another name for the same thing …
 const MEANT_TOO = 0.5; // … and its weight if the book also uses the reader's own word
-const ABOUT = 0.9; // limit for the score of a name that is only a keyword, relative to the best section that has it
-const ADJACENT = 0.3; // bonus if all adjacent words of the query are adjacent in a section too …
+const ABOUT = 0.9; // limit for the score of a name that is only a keyword, relative to the best section with it
+const ADJACENT = 0.3; // bonus if all adjacent words of the query are also adjacent in a section …
 const LOOKED_AT = 80; // … which is checked only for this many of the best sections
 const WHOLE = 1.5; // exponent of the share of the query that a section covers
 const TAILS = /^(Further reading|Summary|Exercises?)\b/; // these sections repeat what was said before
@@ -61,7 +61,7 @@ const written = (text) => spoken(text).map(stem);
 
 const pieces = (word) => (isName(word) ? word.split(/[_.-]/).filter(Boolean).map(stem) : []);
 
-// The words as written, and also the words within them: rotate, half.
+// The words as written, followed by the words within them: rotate, half.
 const words = (text) => written(text).flatMap((word) => [word, ...pieces(word)]);
 
 // ---- The index ----
@@ -86,13 +86,13 @@ function indexed({ pages, sections }) {
   return index;
 }
 
-// Results for the word with two adjacent letters swapped.
+// Results for the word with any two adjacent letters swapped.
 function exchanged(word, index) {
   const others = [...word].slice(1).map((_, i) => word.slice(0, i) + word[i + 1] + word[i] + word.slice(i + 2));
   return others.flatMap((other) => index.search(other));
 }
 
-// Results for sections that write the word as two. The stem of finetuning is finetun, but that of tuning is tune.
+// Results for sections that write the word as two words. The stem of finetuning is finetun, but that of tuning is tune.
 function parted(word, index) {
   for (let i = 2; i < word.length - 2; i++) {
     const rest = word.slice(i);
@@ -111,13 +111,13 @@ function parted(word, index) {
 function named(name, index) {
   const there = new Set(index.search(name, { fields: OWN }).map(({ id }) => id));
   const found = index.search(name);
-  const [first] = found.filter(({ id }) => there.has(id)); // the best
+  const [first] = found.filter(({ id }) => there.has(id)); // the best result
   const less = (one) => ({ ...one, score: Math.min(one.score, ABOUT * first.score) });
   return first ? found.map((one) => (there.has(one.id) ? one : less(one))) : found;
 }
 
-// The sections that match a word, and how well. The weight `counts` is less than 1 if they don't contain the reader's
-// own word, and `near` says whether they contain at least a similar one.
+// The sections that match a word, and how well they match. The weight `counts` is less than 1 if they don't contain the
+// reader's own word, and `near` says whether they contain at least a similar one.
 function lookedUp(word, index) {
   const exact = isName(word) ? named(word, index) : index.search(word);
   if (exact.length > 0) return { found: exact, counts: 1, near: true };
@@ -145,7 +145,7 @@ const stands = (list, text) => ` ${text.join(" ")} `.includes(` ${list.join(" ")
 
 const pairs = (list) => list.slice(1).map((word, i) => [list[i], word]);
 
-// Split a query into parts. Each has the words as the reader wrote them (`said`), and the book's words for them
+// Split a query into parts. Each part has the words as the reader wrote them (`said`) and the book's words for them
 // (`meant`).
 function parts(query, synonyms, index) {
   const asked = written(query);
@@ -182,20 +182,20 @@ function total(list, index) {
   return { sums, terms, exact: all.every(({ counts }) => counts === 1), near: all.every(({ near }) => near) };
 }
 
-// The sections' scores for a part of the query, either for its own words or for the book's words for them.
+// The sections' scores for a part of the query, for its own words or for the book's words for them.
 function scored({ said, meant }, index) {
   const own = total(said, index);
   const other = total(meant, index);
   const sums = new Map(own.sums);
   const most = Math.max(...other.sums.values());
   const usual = own.exact && said.length === 1 ? MEANT_TOO : MEANT;
-  // If the book contains a name, readers mean exactly that name, so the sections that contain it come first.
+  // If a name occurs in the book, readers mean exactly that name, so the sections that contain it come first.
   const counts = own.exact && said.some(isName) ? Math.min(usual, Math.min(...own.sums.values()) / 2 / most) : usual;
   for (const [place, score] of other.sums) sums.set(place, Math.max(sums.get(place) ?? 0, score * counts));
   return { sums, terms: [...own.terms, ...other.terms], known: own.near || meant.length > 0 };
 }
 
-// Return the pages, best first: each with its best section and further ones, its score, and the share of the query that
+// Return the pages, best first. Each has its best section, further sections, a score, and the share of the query that
 // it covers. Also return the terms found in them, and whether the matches are weak.
 function ranked(query, data, index) {
   const asked = parts(query, data.synonyms, index).map((part) => scored(part, index));
@@ -218,8 +218,8 @@ function ranked(query, data, index) {
 
 const better = (a, b) => b.score - a.score || a.place - b.place;
 
-// Sort the sections, best first, after raising the scores of those in which adjacent words of the query are adjacent
-// too.
+// Sort the sections, best first, after raising the scores of those in which adjacent words of the query are also
+// adjacent.
 function together(list, said, { pages, sections }) {
   const asked = pairs(said).filter((pair) => pair.every(telling));
   for (const one of list.sort(better).slice(0, LOOKED_AT)) {
@@ -231,8 +231,7 @@ function together(list, said, { pages, sections }) {
   list.sort(better);
 }
 
-// Group the sections by page. A page is as good as its best section, and its further sections are listed below that
-// one.
+// Group the sections by page. A page is as good as its best section, and its other sections are listed below that one.
 function grouped(list, { sections }) {
   const found = new Map(); // page → its best section
   for (const one of list) {
@@ -252,11 +251,11 @@ function weak(list, unknown) {
 
 const PIECE = /([\p{L}\p{N}_]+(?:[.,][\p{L}\p{N}_]+)*)/u;
 
-// Split a text into pieces, and mark the pieces that are among the terms found.
+// Split a text into pieces, and mark those that are among the terms found.
 const split = (text, terms) =>
   text.split(PIECE).map((piece, i) => ({ piece, hit: i % 2 === 1 && words(piece).some((one) => terms.has(one)) }));
 
-// The part of the text with the most terms, cut between words.
+// The part of the text that contains the most terms, cut between words.
 function snippet(text, terms) {
   const places = [];
   let at = 0;

@@ -1,5 +1,6 @@
-// Exercises that are answered in the page: a form under the question says whether an answer is right, and which mistake
-// it is if not. The rules come from ropebook.exercises, as data; they are applied here as `Numbers` and `Chosen` do.
+// Exercises that are answered on the page: a form under the question says whether an answer is right and, if not, which
+// mistake was made. The rules come from ropebook.exercises as data; they are applied here just as `Numbers` and
+// `Chosen` apply them.
 (() => {
   "use strict";
 
@@ -14,7 +15,7 @@
     return (digits ? Number(digits) : 1) * (/π|pi/i.test(text) ? Math.PI : 1);
   }
 
-  // The number that a text says, or null.
+  // The number written in a text, or null.
   function read(text) {
     const found = NUMBER.exec(text);
     if (!found) return null;
@@ -29,7 +30,7 @@
     return value;
   }
 
-  // ---- What is said of an answer ----
+  // ---- Feedback on an answer ----
 
   function filled(words, values) {
     return words.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
@@ -37,7 +38,7 @@
 
   const parts = (text) => text.split(/[\s,;()[\]]+/).filter(Boolean);
 
-  // What was written into a field, as numbers; or the sentence that refuses it.
+  // The content of a field as numbers, or the sentence that says why it can't be used.
   function valuesOf(given, { label, values }, words) {
     const text = given.trim();
     if (!text) return { said: filled(words.missing, { label }) };
@@ -57,7 +58,7 @@
     return values === null || values.every((value, place) => close(found[place], value, within));
   }
 
-  // The first number that is wrong, as it was written.
+  // The first wrong number, as it was written.
   function differing(read, { fields, words }) {
     for (const [i, { label, values, within }] of fields.entries()) {
       const place = values.findIndex((value, at) => !close(read[i].numbers[at], value, within));

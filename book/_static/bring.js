@@ -1,9 +1,10 @@
-// Buttons that bring a live figure to where the reader is, set as the text there says, and a button that takes it back.
+// Buttons that bring a live figure to the reader, with its dials set as the text there says, and a button that takes it
+// back.
 (() => {
   "use strict";
 
-  // Whatever moves, the element that the reader has just used stays where it is in the window. The browser's own scroll
-  // anchoring would correct the position a second time.
+  // Keep the element that the reader has just used in the same place in the window, whatever else moves. The browser's
+  // own scroll anchoring is switched off meanwhile, because it would correct the position a second time.
   function steady(element, change) {
     const root = document.documentElement;
     const before = element.getBoundingClientRect().top;
@@ -20,7 +21,7 @@
     return element;
   }
 
-  // The figure's own place keeps a note that says where it is, with a button that takes it back.
+  // In the figure's original place, a note says where the figure is, and has a button that takes it back.
   const homes = new WeakMap();
   function homeOf(figure) {
     if (!homes.has(figure)) {
@@ -31,7 +32,7 @@
       home.hidden = true;
       figure.before(home);
       back.addEventListener("click", () => {
-        steady(home.closest("section").firstElementChild, () => { // its heading, since the note itself goes
+        steady(home.closest("section").firstElementChild, () => { // its heading, because the note itself disappears
           home.hidden = true;
           home.after(figure);
         });

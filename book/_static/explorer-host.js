@@ -1,13 +1,14 @@
-// Brings the interactive figures of a page to life without a kernel. It reads the widgets' state from the page, makes
-// each figure's script into a module, and gives that module a model and a place. This is a classic script, because
-// browsers refuse modules over file://. The still figure stays until the live one starts, or for good if that fails.
+// Brings the interactive figures of a page to life without a kernel. It reads the widgets' state from the page, turns
+// each figure's script into a module, and gives that module a model and a place on the page. This is a classic script,
+// because browsers refuse modules over file://. The still figure remains until the live one starts, or permanently if
+// that fails.
 (() => {
   "use strict";
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
-  const REST = 2500; // after this many milliseconds, figures that are far away start too
+  const REST = 2500; // after this many milliseconds, figures that are far from the reader start too
   const HERE = document.currentScript.src;
-  const modules = new Map(); // source → promise of the module, so that figures of one kind share it
+  const modules = new Map(); // source → promise of the module, so that figures with the same script share it
   const files = new Map(); // name → promise of the text
 
   function load(source) {
@@ -18,7 +19,8 @@
     return modules.get(source);
   }
 
-  // The text of the site's file of this name, in base64. It comes in a script, because nothing else loads over file://.
+  // The content of the site's file with this name, in base64. It comes in a script, because nothing else loads over
+  // file://.
   function file(name) {
     if (!files.has(name)) {
       files.set(name, new Promise((done, failed) => {
@@ -48,7 +50,7 @@
     }).join("");
   }
 
-  // A model with the methods that a script expects. There is no kernel, so saving and sending do nothing.
+  // A model with the methods that a figure's script expects. There is no kernel, so saving and sending do nothing.
   function makeModel(state) {
     const values = { ...state };
     const listeners = new Map();
@@ -96,14 +98,15 @@
     }
   }
 
-  // The figure that a step of "Try this" is about: the nearest one with the step's explorer above the step.
+  // The figure that a step of "Try this" is about: the last one above the step that shows the step's explorer.
   function placeOf(step) {
     const all = [...document.querySelectorAll(`.explorer[data-explorer="${step.dataset.explorer}"]`)];
     const before = all.filter((place) => place.compareDocumentPosition(step) & place.DOCUMENT_POSITION_FOLLOWING);
     return before.at(-1) ?? all[0];
   }
 
-  // The figure asks its steps in its own card; the page keeps those that were answered, with what was guessed.
+  // The figure asks its steps in its own card. The page keeps the steps that have been answered, with the reader's
+  // guesses.
   function equip(items, { el }) {
     const steps = items.map((item) => {
       const { start: settings, show, goal, right, hides = "" } = item.dataset;
@@ -125,7 +128,7 @@
     });
   }
 
-  // What a list's item says, without the paragraph that may be around it.
+  // The content of a list item, without a paragraph that may be around it.
   function inside(item) {
     return [...(item.children.length === 1 && item.firstElementChild.localName === "p" ? item.firstElementChild : item)
       .childNodes];
@@ -147,8 +150,8 @@
     return new Promise((done) => (window.requestIdleCallback?.(done, { timeout: 200 }) ?? setTimeout(done)));
   }
 
-  // For each figure a promise that says when to start it: when the reader is within two screens of it, or when the page
-  // has been open for a while. On a phone, each start blocks the page for a fifth of a second.
+  // For each figure, a promise that is fulfilled when it should start: when the reader is within two screens of it, or
+  // when the page has been open for a while. On a phone, each start blocks the page for a fifth of a second.
   function turns(places, wait) {
     const come = new Map();
     const near = new IntersectionObserver((entries) => {
@@ -177,7 +180,7 @@
       .map((entry) => places.find(([, key]) => entry.startsWith(`${key}.`))).filter(Boolean);
     const steps = new Map([...document.querySelectorAll(".try-step")].map((step) => [step, placeOf(step)]));
 
-    let before = Promise.resolve(); // figures start one after the other, so that the page can respond in between
+    let before = Promise.resolve(); // figures start one after another, so that the page can respond in between
     const alive = turns(places.map(([place]) => place), named.length ? 0 : REST).map(async (turn, at) => {
       await turn;
       const [place, key] = places[at];
@@ -189,7 +192,7 @@
     await Promise.all(alive);
 
     // An address that contains dials is a link to their figure. If it names several figures, it leads to the last one,
-    // whose dials were changed last. After a reload the browser itself returns to where the reader was.
+    // which was changed last. After a reload, the browser itself returns to where the reader was.
     const fresh = performance.getEntriesByType("navigation")[0]?.type === "navigate";
     if (named.length && fresh) named.at(-1)[0].scrollIntoView();
   }

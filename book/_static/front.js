@@ -1,17 +1,18 @@
-// The sentence on the front page: readers can slide it along the text, and choose words. _ext/front.py draws it.
+// The sentence on the front page, which readers can slide along the text. They can also choose words. _ext/front.py
+// draws the sentence.
 (() => {
   "use strict";
 
-  const LAST = 999; // position of the first token
+  const LAST = 999; // the last position to which the first token can move
   const RADIUS = 26;
 
-  // The angle between two arrows that are `apart` degrees from one another, 0 to 180.
+  // The angle between two arrows whose directions differ by `apart` degrees: 0 to 180.
   function between(apart) {
     const turned = ((apart % 360) + 360) % 360;
     return Math.min(turned, 360 - turned);
   }
 
-  // A sector of a circle from one direction to another, at most half of the circle; in degrees, counter-clockwise.
+  // A sector between two directions, given in degrees counter-clockwise. It covers at most half of the circle.
   function sector(begin, end) {
     const at = (degrees) => {
       const angle = (degrees * Math.PI) / 180;
@@ -21,7 +22,8 @@
     return `M0 0L${at(begin)}A${RADIUS} ${RADIUS} 0 0 ${counter ? 0 : 1} ${at(end)}Z`;
   }
 
-  // The two chosen words when another one is clicked: it replaces the nearer of them. The key comes before the query.
+  // The chosen words after a click on another word, which replaces the nearer of the two. The key comes before the
+  // query.
   function chosen({ query, key }, at) {
     if (at === query || at === key) return { query, key };
     const pair = Math.abs(at - query) <= Math.abs(at - key) ? [at, key] : [query, at];

@@ -1,11 +1,12 @@
-// The field guide's table: readers can sort its rows by a column, and filter them by words and by lists. Without this
-// script it is a plain table. Cells are sorted by data-sort. A cell without it is unknown, and comes last.
+// The field guide's table. Readers can sort its rows by a column, and filter them by words and by lists. Without this
+// script it is a plain table. Cells are sorted by data-sort. A cell without data-sort is unknown and comes last.
 (() => {
   "use strict";
 
   const LISTS = ["for", "pairs"]; // the columns that have a list to filter by
 
-  // Compares two cells, rising or falling. Numbers are compared as numbers; unknown cells come last either way.
+  // Compares two cells in rising or falling order. Numbers are compared as numbers. Unknown cells come last in both
+  // orders.
   function compared(a, b, falling) {
     if (a === undefined || b === undefined) return (a === undefined) - (b === undefined);
     const [x, y] = [Number(a), Number(b)];
@@ -102,7 +103,7 @@
 
     const controls = made("div", "", { class: "guide-controls", role: "group", "aria-label": "Choose and sort rows" });
     controls.append(labelled("find", words), ...lists.map(({ name, select }) => labelled(name, select)));
-    // A phone shows no column headings, so readers need a list to sort by.
+    // On a phone the column headings are hidden, so readers need a list to sort by.
     const sorting = made("span", "", { class: "guide-sorting" });
     sorting.append(labelled("sort by", order), turn);
     controls.append(sorting);
@@ -111,7 +112,7 @@
     filter();
   }
 
-  // The sources of a row are folded. A link to them opens them.
+  // The sources of a row are in a folded box. A link to one of them opens the box.
   function unfold() {
     const target = document.getElementById(location.hash.slice(1));
     const folded = target?.closest(".guide-origins details");

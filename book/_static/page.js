@@ -1,11 +1,12 @@
-// The script of every page of the site. It follows an address that has moved, marks in "On this page" where the reader
-// is, shows the meaning of a term, and gives names and places in the tab order to elements that the theme gives none.
+// The script on every page of the site. It follows addresses that have moved, marks the reader's place in "On this
+// page", and shows the meanings of terms. It also gives labels and tab stops to elements for which the theme provides
+// none.
 (() => {
   "use strict";
 
   // ---- Addresses that have moved ----
 
-  // A reader may have typed a % that encodes nothing.
+  // A reader may have typed a % that is not part of an encoding.
   function decoded(fragment) {
     try {
       return decodeURIComponent(fragment);
@@ -15,7 +16,7 @@
   }
 
   // The new address of a fragment, or undefined. A fragment is the id of a heading or an equation, or the dials of
-  // explorers, #name.dial=value&…. Only the table's own entries count, not the properties that every object has.
+  // explorers: #name.dial=value&…. Only the table's own entries count, not properties that every object has.
   function targetOf(fragment, moved) {
     if (Object.hasOwn(moved, fragment)) return moved[fragment];
     const name = fragment.split("&")[0].replace(/\.[^.=]*=.*$/s, "");
@@ -38,18 +39,18 @@
   // ---- On this page ----
 
   function outline(nav) {
-    nav.id = "page-outline"; // with the theme's id, the theme would mark entries too, and too late
+    nav.id = "page-outline"; // if it kept the theme's id, the theme would mark entries as well, and too late
     const entries = [...nav.querySelectorAll("a[href^='#']")]
       .map((link) => ({ link, heading: document.getElementById(decodeURIComponent(link.hash.slice(1))) }))
       .filter(({ heading }) => heading);
-    let asked = null; // the heading that a link led to, until the reader scrolls on
-    let arrived = null; // the scroll position that this link led to
+    let asked = null; // the heading to which a link led, until the reader scrolls on
+    let arrived = null; // the scroll position to which this link led
     let waiting = false;
 
     function here() {
       if (asked && arrived !== null && Math.abs(scrollY - arrived) > 2) asked = null;
       if (asked) return asked;
-      if (scrollY === 0) return undefined; // at the top nothing is marked, so nothing is measured while the page opens
+      if (scrollY === 0) return undefined; // at the top nothing is marked, so opening a page needs no measuring
       const line = innerHeight * 0.3;
       const passed = entries.filter(({ heading }) => heading.getBoundingClientRect().top <= line);
       const atEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
@@ -70,7 +71,8 @@
       if (now) bringIntoList(now.link);
     }
 
-    // Scroll only the list. If the list is folded, scrollIntoView would move the page too, and pull the reader away.
+    // Scroll only the list. If the list is folded, scrollIntoView would also move the page, and the reader would lose
+    // the place.
     function bringIntoList(link) {
       const list = nav.closest(".bd-sidebar-secondary");
       if (!list) return;
@@ -99,7 +101,7 @@
     addEventListener("resize", soon);
     addEventListener("hashchange", jumped);
     nav.addEventListener("click", (event) => {
-      if (event.target.closest("a")?.hash === location.hash) jumped(); // then there is no hashchange event
+      if (event.target.closest("a")?.hash === location.hash) jumped(); // in this case there is no hashchange event
     });
     jumped();
   }
@@ -132,7 +134,7 @@
       clearTimeout(timer);
       timer = setTimeout(what, ms);
     };
-    // The delay leaves time to move the pointer into the text.
+    // The delay gives readers time to move the pointer into the text.
     const hide = () => later(() => {
       if (!meaning.matches(":hover") && !link.matches(":hover, :focus-visible")) meaning.hidePopover();
     }, 200);
@@ -145,14 +147,14 @@
     addEventListener("scroll", () => meaning.matches(":popover-open") && meaning.hidePopover(), { passive: true });
   }
 
-  // Browsers don't do this for a popover that was opened by a script instead of a click.
+  // Browsers don't do this by themselves for a popover that was opened by a script rather than by a click.
   function closeByEscape(event) {
     if (event.key === "Escape") document.querySelector(".meaning:popover-open")?.hidePopover();
   }
 
-  // ---- Names, and places in the tab order ----
+  // ---- Labels and tab stops ----
 
-  // The arrows in the book's list of pages, which open a chapter's depth pages.
+  // The arrows in the book's list of pages, which show a chapter's depth pages.
   function nameArrows() {
     for (const summary of document.querySelectorAll(".bd-links summary")) {
       const chapter = summary.closest("li").querySelector("a").textContent.trim();
@@ -164,15 +166,15 @@
     for (const button of document.querySelectorAll(".copybtn")) button.setAttribute("aria-label", "Copy this code");
   }
 
-  // A box that scrolls must be reachable with the keyboard. Any other box would only add a stop for the Tab key. We
-  // measure boxes only when the browser has laid them out; the theme does it after each change of a figure, and that
-  // forces a layout of the whole page.
+  // A box that scrolls must be reachable with the keyboard. For any other box, a tab stop would only be in the way. We
+  // measure boxes only after the browser has laid them out. The theme measures them after each change of a figure
+  // instead, which forces a layout of the whole page.
   function watchBoxes() {
     const watcher = new ResizeObserver((entries) => {
       for (const { target } of entries) {
         const scrolls = target.scrollWidth > target.clientWidth + 1 || target.scrollHeight > target.clientHeight + 1;
         const caption = target.querySelector("caption")?.textContent ?? "Table";
-        // A table in the text scrolls without a box around it, and must keep its role as a table.
+        // A table within the text scrolls without a box around it, and must keep its role as a table.
         const region = target.matches(".table-box") ? { role: "region", "aria-label": caption } : {};
         for (const [name, value] of Object.entries({ tabindex: "0", ...region })) {
           if (scrolls) target.setAttribute(name, value);
@@ -190,7 +192,7 @@
   if (nav) outline(nav);
   document.querySelectorAll("a[href*='#term-']:has(> .std-term)").forEach(explain);
   addEventListener("keydown", closeByEscape);
-  addEventListener("DOMContentLoaded", nameCopyButtons); // an earlier script makes the buttons at that time
+  addEventListener("DOMContentLoaded", nameCopyButtons); // an earlier script creates the buttons at that time
   nameArrows();
   watchBoxes();
 })();

@@ -1,4 +1,4 @@
-// Which method to use for a model with trained length L that has to read L′ tokens, one row per permitted change.
+// Which method to use for a model with trained length L that has to read L′ tokens: one row for each permitted change.
 
 import { CASES, dials, MODELS, MOST_BASE, NAMES } from "./advice.py";
 import { hundredths, invFreq, turnedPairs } from "./kit/rope.js";
@@ -31,7 +31,7 @@ function compute({ trained_length, target_length, base, dim }) {
     group,
     reach: selfExtendReach(trained_length, window, group),
     grown: raised(scaled), // dynamic NTK's base at L′
-    left: theta.slice(turned).reduce((most, one, k) => { // the largest angle by which it still exceeds training
+    left: theta.slice(turned).reduce((most, one, k) => { // the largest angle by which the pair still exceeds training
       const angle = ((target - 1) * one) / scaled ** ((turned + k) / last);
       return Math.max(most, angle - (trained_length - 1) * one);
     }, 0),
@@ -57,7 +57,7 @@ function build(stage, app) {
   const handles = { trained_length: html("div"), target_length: html("div") };
   stage.append(html("div", { style: "position: relative" }, picture, ...buttons, ...Object.values(handles)));
   let plot;
-  let ends = null; // the ends of the axis, kept while the reader drags a mark
+  let ends = null; // the ends of the axis, which stay the same while the reader drags a mark
   for (const node of Object.values(handles)) {
     app.listen(node, "pointerdown", () => (ends = plot.ends));
     app.listen(node, "lostpointercapture", () => {
@@ -198,7 +198,7 @@ function short(value) {
   return value < 1000 ? String(Number(value.toPrecision(4))) : whole(value);
 }
 
-// Formats the amount by which an angle exceeds those in training.
+// Formats the angle by which a pair exceeds its training angles.
 function radians(angle) {
   return angle > 0 && angle < 0.0005 ? "< 0.001" : tidy(angle);
 }

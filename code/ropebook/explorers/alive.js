@@ -1,5 +1,5 @@
-// The small model reads a text in the browser. The figure shows how many bits each byte costs and what a head attends
-// to.
+// The small model reads a text in the browser. The figure shows how many bits each byte costs and which bytes a head
+// attends to.
 
 import { dials, HEAD_DIM, METHODS, LONGEST_TEXT, READ, TRAINED, WITH_FACTOR } from "./alive.py";
 import { invFreq } from "./kit/rope.js";
@@ -35,7 +35,7 @@ const mixed = (theta, s, kept) => theta.map((one, i) => ((1 - kept[i]) * one) / 
 // Divides the frequencies by powers of s, from s⁰ for the first to s¹ for the last.
 const divided = (theta, s) => theta.map((one, i) => one * s ** (-i / (theta.length - 1)));
 
-// The frequencies of each method, in radians per position. scaleOf returns the factor for the scores.
+// The frequencies for each method, in radians per position. (scaleOf returns the factors on the scores.)
 const FREQUENCIES = {
   linear: (theta, { factor }) => theta.map((one) => one / factor),
   ntk: (theta, { factor }) => divided(theta, factor),
@@ -44,7 +44,7 @@ const FREQUENCIES = {
   yarn: (theta, { factor, base }) => mixed(theta, factor, keptByIndex(theta, TRAINED, base, ALPHA, BETA)),
 };
 
-// YaRN multiplies both queries and keys, so its factor enters a score twice; log-n multiplies only the queries.
+// YaRN multiplies both queries and keys, so its factor appears squared in a score. Log-n multiplies only the queries.
 function scaleOf({ method, factor }, places) {
   return Array.from({ length: places }, (_, m) => {
     if (method === "yarn") return yarnFactor(factor) ** 2;
@@ -52,7 +52,7 @@ function scaleOf({ method, factor }, places) {
   });
 }
 
-// The distance beyond which queries and keys get other positions, and those positions. Empty if nothing changes.
+// The distance beyond which queries and keys get other positions, and these positions. Empty if positions don't change.
 function farOf({ method, factor }, places) {
   const all = Array.from({ length: places }, (_, m) => m);
   if (method === "rerope") {
@@ -77,7 +77,7 @@ function readKey(values) {
 const mean = (values) => values.reduce((sum, one) => sum + one, 0) / values.length;
 const means = (bits) => [bits.slice(0, TRAINED), bits.slice(TRAINED)].filter(({ length }) => length).map(mean);
 
-// `result` is the model's latest result; `result.at` holds the dial values for which it was computed.
+// `result` is the model's latest result. `result.at` contains the dial values for which it was computed.
 function compute(dials) {
   const { result } = dials;
   const bytes = bytesOf(dials);
@@ -92,12 +92,12 @@ function compute(dials) {
     scale: scaleOf(dials, places), // the factor for each query's scores
     ...farOf(dials, places),
     fresh: readKey(dials) === readKey(at), // whether the entries below were computed for the current dials
-    shown, // the bytes the model has read
+    shown, // the bytes that the model has read
     bits,
-    plain, // the bits of the model as trained
+    plain, // the bits that each byte costs the model as it was trained
     byte, // the chosen byte, counted from 0
     row: result.row, // what a head attends to when it predicts that byte
-    means: [means(bits), means(plain)], // the mean bits within L and, if the text is long enough, beyond it
+    means: [means(bits), means(plain)], // the mean bits within L and, if the text is long enough, beyond L
   };
 }
 
@@ -122,7 +122,7 @@ function company({ model, page }) {
     if (problem) return failed(message);
     if (aside) {
       if (aside === textKey(result.at)) result = { ...result, plain: [...found.bits] };
-    } else if (message.id !== id) return null; // this is a reply to an earlier dial setting
+    } else if (message.id !== id) return null; // a reply to an earlier dial setting
     else if (share !== undefined) return tell({ share });
     else if (found) {
       const [bits, top, shares] = [found.bits, found.top, found.share].map((some) => [...some]);
@@ -183,7 +183,7 @@ function company({ model, page }) {
 
 const LEFT = 40;
 const LEVELS = 8; // number of shades for a byte's background and for its underline
-const DEAR = 8; // the number of bits at which a byte's underline has its full colour
+const DEAR = 8; // the number of bits at which the underline of a byte has its full colour
 
 function build(stage, app) {
   const panelAt = panels(app, ["Bits", "Text"], { least: 520 });
@@ -246,7 +246,7 @@ function nameOf(at) {
   return `${METHODS[at.method]}${hasFactor(at) ? `, s = ${at.factor}` : ""}${turned}`;
 }
 
-// The curves: the latest result and, if it differs and has been computed, the model as trained.
+// The curves: the latest result and, if it is different and has been computed, the model as it was trained.
 /** @type {[string, number, string][]} */
 const LOOKS = [["1", 2, ""], ["muted", 1.75, "5 4"]];
 
@@ -256,7 +256,7 @@ function itemsOf({ bits, plain }, { result }) {
   return items.slice(0, plain.some((one, k) => one !== bits[k]) ? 2 : 1);
 }
 
-// A moving average over the last SMOOTH bytes.
+// A moving average over the most recent SMOOTH bytes.
 function smoothed(bits) {
   let sum = 0;
   return bits.map((one, k) => {
@@ -298,7 +298,7 @@ function letterOf(byte) {
 function letters({ columns, cell, line, textTop, last }, data, { result: { at } }, head) {
   const place = (k) => [(k % columns) * cell, textTop + Math.floor(k / columns) * line];
   const [wide, high] = [cell.toFixed(1), line.toFixed(1)];
-  // Builds one path per level by joining what `draws` returns for all bytes at that level.
+  // Builds one path per level by joining what `draws` returns for every byte at that level.
   const leveled = (levels, draws) => {
     const paths = Array.from({ length: LEVELS }, () => "");
     levels.forEach((level, k) => {

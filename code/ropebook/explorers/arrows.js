@@ -1,4 +1,4 @@
-// A query and a key as two arrows, rotated according to the positions of their tokens in a text.
+// A query and a key as two arrows, each rotated by the position of its token in a text.
 
 import { dials, KEY, QUERY, TOKENS, WORDS } from "./arrows.py";
 import { invFreq } from "./kit/rope.js";
@@ -21,7 +21,7 @@ function compute({ m, n, base, dim, pair }) {
   const score = qx * kx + qy * ky;
   return {
     theta, // radians per position
-    query, // x and y of the query after its rotation
+    query, // x and y of the rotated query
     key,
     between: Math.atan2(Math.abs(kx * qy - ky * qx), score), // the angle between them, 0 … π
     score,
@@ -45,7 +45,7 @@ function build(stage, app) {
   const numbers = svg("g");
   picture.append(text.group, plane.group, numbers);
 
-  // Where both tokens were when the reader began to drag. Moves by a dial or a link leave no trace.
+  // Where both tokens were when the reader began to drag. Moves made with a dial or a link leave no trace.
   let before = app.initial;
   let last = app.initial;
   let taken = false;
@@ -68,11 +68,11 @@ function build(stage, app) {
     last = values;
     const narrow = width < NARROW;
     const top = 2 * CHIP + (narrow ? 48 : 76); // top of the plane
-    const low = narrow || most < 450; // the numbers are set smaller
+    const low = narrow || most < 450; // whether the numbers are set in a smaller size
     const size = Math.min(most - top, width - (narrow ? 124 : 220), 400,
       Math.max(100, 2 * (most - top - (low ? 118 : 156)))); // the numbers beside the plane extend below it
     const left = narrow ? 0 : Math.max(0, (width - size - 260) / 2);
-    // The numbers next to a small plane extend below it.
+    // The numbers beside a small plane extend below it.
     const height = top + Math.max(size, size / 2 + (low ? 108 : 146) + 10);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const was = { values: before, data: compute({ ...values, m: before.m, n: before.n }) };
@@ -84,12 +84,12 @@ function build(stage, app) {
   };
 }
 
-// Each word can be moved on its own, and the bar between them moves both, with a pointer or the keyboard.
+// With a pointer or the keyboard, each word can be moved on its own, and the bar between them moves both.
 function buildHands(app, { begin, move }) {
   let cell = 1;
   const nodes = [0, 1, 2].map(() => html("div"));
   const [mDial, nDial] = ["m", "n"].map((name) => dials.find(({ trait }) => trait === name));
-  const both = ({ m, n }) => [Math.max(0, m - n), TOKENS - 1 - Math.max(0, n - m)]; // m’s limits while n follows it
+  const both = ({ m, n }) => [Math.max(0, m - n), TOKENS - 1 - Math.max(0, n - m)]; // m’s limits while n moves along
   const make = (node, label, dial, limits, text, partial) => {
     for (const type of ["pointerdown", "focus"]) app.listen(node, type, begin);
     const { keys, value } = ofDial(app, dial, { limits, text });
@@ -200,7 +200,7 @@ function buildPlane() {
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
 
-// Draws both arrows and, faintly, their previous directions. Also draws the angle between them and a dot at every
+// Draws both arrows and, faintly, their previous directions. Also draws the angle between them, and a dot for every
 // direction that they can have in this text.
 function drawPlane(plane, [left, top, size], data, values, was) {
   const centre = [left + size / 2, top + size / 2];
@@ -232,7 +232,7 @@ function drawPlane(plane, [left, top, size], data, values, was) {
   put(plane.oldKey, { d: values.n !== was.values.n ? arrowPath(centre, place(was.data.key), 15) : "" });
 }
 
-// The arc from the key's direction to the query's, centred on the origin.
+// The arc from the key's direction to the query's direction, centred at the origin.
 function bend(centre, radius, [qx, qy], [kx, ky]) {
   const counterClockwise = kx * qy - ky * qx > 0;
   const on = (x, y) => {

@@ -1,4 +1,4 @@
-// A clock hand for each pair. The figure shows which hands complete a turn within a context and how far the others
+// A clock hand for each pair. The figure shows which hands complete a turn within a context, and how far the others
 // get.
 
 import { dials, MODELS, MOST_LENGTH } from "./bank.py";
@@ -23,8 +23,8 @@ function compute({ position, base, dim, length }) {
     last, // each pair's angle at the context's last position, in turns
     tips: Array.from(theta).flatMap((one) => [Math.cos(position * one), Math.sin(position * one)]),
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
-    turned: last.filter((turn) => turn >= 1).length, // how many pairs complete a turn within the context
-    unseen: last.filter((turn, i) => isUnseen(turns[i], turn)).length, // how many pairs are at a new angle
+    turned: last.filter((turn) => turn >= 1).length, // the number of pairs that complete a turn within the context
+    unseen: last.filter((turn, i) => isUnseen(turns[i], turn)).length, // the number of pairs that are at a new angle
   };
 }
 
@@ -56,7 +56,7 @@ function build(stage, app) {
   const xOf = (value) => stripScale(strip)(Math.min(strip.high, Math.max(LEAST, value)));
   const grips = Object.entries(handles).map(([trait, handle]) => {
     const dial = dials.find((one) => one.trait === trait);
-    const low = trait === "position"; // its handle is below the axis, and the one for L is above
+    const low = trait === "position"; // the handle of the position is below the axis, and the one of L above it
     const place = (values) => [xOf(values[trait]), strip.floor + (low ? 36 : -56)];
     const show = hand(app, handle, {
       label: dial.label,
@@ -93,8 +93,9 @@ function stripScale({ from, to, high }) {
   return scale([LEAST, high], [from, to], true);
 }
 
-// The hand begins at the right and turns counter-clockwise, as the pairs do. A hand that never completes a turn has a
-// grey circle, and a sector that shows how far it gets within the context; beyond the context the circle is orange.
+// The hand starts at the right and turns counter-clockwise, as the pairs do. A hand that never completes a turn has a
+// grey circle, with a sector that shows how far the hand gets within the context. Beyond the context, the circle is
+// orange.
 function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }, { position, length }) {
   const pairs = turns.length;
   const named = pairs <= 16;
@@ -154,7 +155,8 @@ function turnText(turn) {
   return turn > 0 && turn < 0.005 ? "≈ 0" : turn.toFixed(2);
 }
 
-// The wavelengths on a logarithmic axis, with a line at the context's last position and the current position below.
+// The wavelengths on a logarithmic axis, with a line at the context's last position. The current position is marked
+// below.
 function drawStrip(context, paints, strip, { wavelengths, last }, { length, position }) {
   const { from, to, floor, high } = strip;
   const x = stripScale(strip);

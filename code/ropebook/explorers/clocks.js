@@ -14,18 +14,18 @@ import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
 import { playPositions } from "./kit/play.js";
 
-// The pairs drawn as waves: either all of them, or MOST_WAVES spread evenly from the first to the last.
+// The pairs that are drawn as waves: all of them, or MOST_WAVES pairs spread evenly from the first to the last.
 function spread(pairs) {
   if (pairs <= MOST_WAVES) return Array.from({ length: pairs }, (_, i) => i);
   return Array.from({ length: MOST_WAVES }, (_, k) => Math.floor((k * (pairs - 1)) / (MOST_WAVES - 1)));
 }
 
-// The rows for a window: row j contains digit j of every position and the sinusoid drawn inside it.
+// The rows for a window. Row j contains digit j of every position, and the sinusoid drawn inside it.
 function digitWaves(start, span, first, fine) {
   const squares = Array.from({ length: BITS }, () => new Uint8Array(span));
   const bitWaves = squares.map((square, j) => {
     for (let k = 0; k < span; k += 1) square[k] = ((start + k) >> j) & 1;
-    // Negative because −sin x = sin −x.
+    // The step is negative because −sin x = sin −x.
     return cosSinGrid((-2 * Math.PI) / 2 ** (j + 1), first + 0.5, 1 / fine, span * fine).sin;
   });
   return { squares, bitWaves };
@@ -37,18 +37,18 @@ function compute({ position, base, dim, span }) {
   const theta = invFreq(dim, base);
   const start = Math.max(0, position - Math.floor(span / 2));
   const fine = samplesPerStep(span, FINE_SAMPLES);
-  const first = start - 0.5 + 0.5 / fine; // if fine is 1, the samples are at the positions themselves
+  const first = start - 0.5 + 0.5 / fine; // if `fine` is 1, the samples are at the positions themselves
   const shown = spread(theta.length);
   const turns = Array.from(theta, (one) => (position * one) / (2 * Math.PI));
   return {
     start, // the window's first position
-    fine, // samples per position
+    fine, // the number of samples per position
     shown,
     digits: Array.from({ length: BITS }, (_, j) => (position >> j) & 1),
     ...lastDigits(start, span, first, fine),
     waves: shown.map((i) => cosSinGrid(theta[i], first, 1 / fine, span * fine).sin),
     turns, // each pair's angle in turns, counted from position 0
-    encoding: sinusoidalEncoding(position, dim, base), // each pair's sine and cosine, which are the tip of its hand
+    encoding: sinusoidalEncoding(position, dim, base), // each pair's sine and cosine: its hand's tip
     young: turns.filter((turn) => turn < 1).length, // the number of pairs without a full turn
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
   };
@@ -70,7 +70,7 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, canvas, picture, handle));
-  let clocks; // { area, cell, centre }: where the hands are
+  let clocks; // { area, cell, centre }: the layout of the hands
   let held = 0; // the hand that is being dragged
   const grip = hand(app, handle, {
     label: "The clock hands",
@@ -112,7 +112,7 @@ function build(stage, app) {
   };
 }
 
-// Draws what both panels share: a title, columns of names and values, the axis, and a line at the position.
+// Draws what both panels have in common: a title, columns of names and values, the axis, and a line at the position.
 // panel.draw(k, x, y, buckets) draws row k; x(position) and y(−1 … 1) return pixel coordinates. panel.row(k) contains
 // the row's name and value.
 function drawPanel(context, paints, { x: left, width, floor: end }, { start, fine }, { position, span }, panel) {
@@ -129,7 +129,7 @@ function drawPanel(context, paints, { x: left, width, floor: end }, { start, fin
   context.clip();
   const samples = span * fine;
   const columns = Math.round(to - from);
-  const edges = evenEdges(samples, samples > columns ? columns >> 1 : samples); // a band's buckets are two pixels wide
+  const edges = evenEdges(samples, samples > columns ? columns >> 1 : samples); // a bucket of a band is two pixels wide
   const places = edges.slice(1).map((edge, b) => x(start - 0.5 + (edges[b] + edge) / (2 * fine)));
   for (let k = 0; k < rows; k += 1) panel.draw(k, x, (value) => middle(k) - value * reach, { edges, places });
   context.restore();
@@ -157,7 +157,7 @@ function drawPanel(context, paints, { x: left, width, floor: end }, { start, fin
   ];
 }
 
-// Draws a curve from samples. If several samples share a pixel, draws the band between their minimum and maximum.
+// Draws a curve from samples. If several samples share a pixel, draws the band between their minimum and their maximum.
 function drawCurve(context, samples, { edges, places: at }, y, colour, filled) {
   const { low, high } = minMaxBand(samples, edges);
   context.fillStyle = colour;
@@ -181,7 +181,7 @@ function drawCurve(context, samples, { edges, places: at }, y, colour, filled) {
   context.stroke();
 }
 
-// If there is room, draws each 1 as a block and traces the digit. Otherwise fills the whole row at half that opacity.
+// If there is room, draws each 1 as a block and outlines the digits. Otherwise fills the whole row at half the opacity.
 function drawSquares(context, squares, period, start, x, y, colour) {
   const narrow = x(period) - x(0) < 8;
   const line = new Path2D();
@@ -203,7 +203,7 @@ function drawSquares(context, squares, period, start, x, y, colour) {
   context.stroke(line);
 }
 
-// How many digits the window needs. All further digits would be 0.
+// The number of digits that the window needs. All further digits would be 0.
 function digitsOf(last) {
   return Math.max(4, last.toString(2).length);
 }
@@ -244,7 +244,7 @@ function drawWaves(context, paints, box, data, dials) {
   });
 }
 
-// Draws one clock per pair. The hand starts at the top and turns clockwise, so its tip is at (sin, cos). The ring shows
+// Draws one clock per pair. The hand starts at the top and turns clockwise, so its tip is at (sin, cos). A ring shows
 // how far the hand has turned since position 0.
 function drawClocks(context, paints, top, { area, cell, centre }, { turns, encoding, young }) {
   const pairs = turns.length;

@@ -1,4 +1,4 @@
-// The score of one query with the same key at every position of a text, which falls and oscillates with distance.
+// The score of one query with the same key at every position of a text. The score falls and oscillates with distance.
 
 import { CLOSE, dials, FIGURES, MOST_COLUMNS, MOST_SAMPLES, NEAR, SPOTS } from "./distance.py";
 import { countMaxima, evenEdges, fourierSums, invFreq, lastCall, minMaxBand, normals } from "./kit/rope.js";
@@ -10,7 +10,7 @@ import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
 
-// The coefficients a and b of the score Σ a_i cos Δθ_i + b_i sin Δθ_i.
+// The coefficients a and b of the score, which is Σ a_i cos Δθ_i + b_i sin Δθ_i.
 const lastWaves = lastCall((vectors, draw, dim) => {
   const pairs = dim / 2;
   const [a, b] = [new Float64Array(pairs), new Float64Array(pairs)];
@@ -24,7 +24,7 @@ const lastWaves = lastCall((vectors, draw, dim) => {
   return { a, b };
 });
 
-// Shifts waves, so that their values at A become those that they had at A − shift.
+// Shifts waves so that their values at Δ become the ones they had at Δ − shift.
 function shifted(theta, { a, b }, shift) {
   const out = { a: new Float64Array(theta.length), b: new Float64Array(theta.length) };
   for (let i = 0; i < theta.length; i += 1) {
@@ -36,8 +36,8 @@ function shifted(theta, { a, b }, shift) {
   return out;
 }
 
-// The keys for which scores are computed, and their scores. Short texts use all keys; longer texts use the keys closest
-// to the query and eight more from each column.
+// The keys for which scores are computed, and their scores. Short texts use all keys. Longer texts use the keys closest
+// to the query, and eight more from each column.
 function sampleScores({ base, dim, query, length, vectors, draw }) {
   const theta = invFreq(dim, base);
   const waves = lastWaves(vectors, draw, dim);
@@ -67,7 +67,8 @@ function sampleScores({ base, dim, query, length, vectors, draw }) {
   return { per, columns, reach: Math.min(left, right), keys: keys.subarray(0, size), scores: scores.subarray(0, size) };
 }
 
-// The key closest to the query whose score is at most `level`, or −1 if there is none. Ties go to the earlier key.
+// The key closest to the query whose score is at most `level`, or −1 if there is none. If two are equally close, the
+// earlier one is chosen.
 function nearest({ keys, scores }, query, level) {
   let best = -1;
   let distance = Infinity;
@@ -97,7 +98,7 @@ function compute(dials) {
   const size = a.map((one, i) => Math.hypot(one, b[i]));
   const whole = size.reduce((sum, one) => sum + one, 0);
   return {
-    per, // the number of keys per column; 1 means that no score is left out
+    per, // the number of keys per column; if it is 1, no score is left out
     reach, // up to this distance from the query, no score is left out
     low,
     high,
@@ -159,7 +160,7 @@ function build(stage, app) {
   };
 }
 
-// The axis of scores. It includes 0 and extends in whole steps beyond the smallest and the largest score.
+// The axis of scores. It includes 0, and extends in whole steps beyond the smallest and the largest score.
 function upright({ low, high }, floor) {
   let [least, greatest] = [0, 0];
   for (const value of low) if (value < least) least = value;
@@ -185,7 +186,7 @@ function paintLevels(context, paints, [from, to], levels, y, swing, floor) {
   context.setLineDash([]);
 }
 
-// Paints the curve, or a band if several keys share a pixel, in blue above 0 and in orange below.
+// Paints the curve, or a band if several keys share a pixel. It is blue above 0 and orange below.
 function paintScores(context, paints, [from, to], x, y, { per, low, high }, length, floor) {
   const pixels = Math.round(to - from);
   const edges = evenEdges(low.length, Math.min(low.length, pixels));
@@ -240,7 +241,7 @@ function axes(x, y, levels, { length }, right, floor) {
   }, "position n of the key")];
 }
 
-// Marks the query, the lowest score, and the closest key that scores below 0.
+// Marks the query, the lowest score, and the closest key whose score is below 0.
 function marks(x, y, { least, leastAt, negativeAt }, query, right, floor) {
   const at = Math.min(right - textWidth("query", 12) / 2, x(query));
   return [

@@ -22,7 +22,7 @@ function compute({ config, example, length, second }) {
     words: [...words, ...ofTable],
     findings,
     snippets,
-    kinds: tables.length, // how many kinds of layers there are, each with its own frequencies
+    kinds: tables.length, // the number of kinds of layers, each of which has its own frequencies
     name,
     plain, // θ before scaling
     long, // θ at the target length
@@ -136,8 +136,8 @@ function tidyPower(value) {
   return power < 4 ? String(value) : `10${[...String(power)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
 }
 
-// Labels the lines of the two lengths. The labels are side by side if the lines are too close together; if the lengths
-// are equal, there is only one label.
+// Labels the lines of the two lengths. The labels are side by side if the lines are too close to each other. If the
+// lengths are equal, there is only one label.
 function marksOf(lengths, from, y) {
   const named = lengths.length === 2 && lengths[0][1] === lengths[1][1] ? [["L = L′", lengths[0][1]]] : lengths;
   let end = from + 6;

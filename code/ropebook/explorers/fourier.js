@@ -13,13 +13,13 @@ import { panels } from "./kit/panels.js";
 import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
-// |q_i|² for every pair. For draw 0 q consists of ones, and for other draws of random numbers.
+// |q_i|² for every pair. In draw 0, q consists of ones; in the other draws, it consists of random numbers.
 const lastSizes = lastCall((draw, dim) => {
   const q = draw === 0 ? new Float64Array(dim).fill(1) : normals(`fourier ${draw}`, dim);
   return Float64Array.from({ length: dim / 2 }, (_, i) => q[2 * i] ** 2 + q[2 * i + 1] ** 2);
 });
 
-// The pairs drawn as waves: either all of them, or the middle pair in each of MOST_ROWS parts of equal length.
+// The pairs that are drawn as waves: all of them, or the middle pair of each of MOST_ROWS equal-sized groups.
 function spread(pairs) {
   const count = Math.min(pairs, MOST_ROWS);
   return Array.from({ length: count }, (_, k) => Math.floor(((2 * k + 1) * pairs) / (2 * count)));
@@ -31,7 +31,7 @@ function waveAt(theta, size, peak, span) {
 }
 
 // Measured from the peak, each wave is |q_i|² cos xθ_i, which is symmetric. This is the sum of the first `summed` waves
-// for x = 0 … span, with `fine` samples per position.
+// at x = 0 … span, with `fine` samples per position.
 const lastSum = lastCall((span, base, dim, summed, draw) => {
   const fine = samplesPerStep(span, FINE_SAMPLES);
   const a = lastSizes(draw, dim).subarray(0, summed);
@@ -70,15 +70,15 @@ function compute({ peak, distance, span, base, dim, summed, draw }) {
     score: total(products),
     highest: total(size), // the score at the peak
     waves: lastWaves(peak, span, base, dim, draw),
-    ...lastTotal(peak, span, base, dim, summed, draw), // fine: the sum's samples per position; total: the sum
+    ...lastTotal(peak, span, base, dim, summed, draw), // fine: the number of samples per position; total: the sum
   };
 }
 
 // ---- On the page ----
 
-const HEAD = 74; // top of the waves, or of the sum if it is shown alone, below a title
+const HEAD = 74; // top of the waves, or of the sum if it is shown alone, with a title above it
 const UNDER = 42; // space below an axis
-const SECONDS = 12; // playback time for the whole span
+const SECONDS = 12; // the playback time for the whole span
 
 function build(stage, app) {
   play(app, {
@@ -92,7 +92,7 @@ function build(stage, app) {
   const [pad, crest] = [html("div"), html("div")];
   stage.append(html("div", { style: "position: relative" }, canvas, picture, pad, crest));
   let place;
-  let drawn; // the most recently drawn data
+  let drawn; // the data drawn last
   const handOf = (node, trait, label, more) => across(app, node, dials.find((dial) => dial.trait === trait), {
     label,
     ends: () => [place.from, place.to],
@@ -110,7 +110,7 @@ function build(stage, app) {
     return lastCall((...given) => redrawn(groups[k], () => make(...given))); // redrawn only when the arguments change
   });
 
-  // The curves don't change if only the distance changes.
+  // The curves don't depend on the chosen distance.
   const showCurves = lastCall((_, __, values, theme) => {
     const context = fitCanvas(canvas, place.width, place.most);
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
@@ -124,7 +124,7 @@ function build(stage, app) {
     const wide = width >= 620;
     const from = wide ? 62 : 46;
     const to = Math.round(wide ? width * 0.66 : width * 0.64);
-    const numbers = wide && data.shown.length === data.size.length; // whether each bar has a number beside it
+    const numbers = wide && data.shown.length === data.size.length; // whether each bar has its number beside it
     const floor = panel === null ? most - UNDER - 166 : most - UNDER; // lower edge of the waves
     place = {
       wide, width, most, from, to, numbers, panel, floor,
@@ -138,7 +138,7 @@ function build(stage, app) {
     };
     const whole = data.size.reduce((sum, one) => sum + one, 0);
     const low = lowest(data, values) / whole; // relative to the sum of all waves
-    // The lower end of the range is rounded, so that it seldom changes.
+    // The lower end of the range is rounded, so that it rarely changes.
     const range = [-Math.max(1, Math.ceil(-4 * low - 1e-9)) / 4, 1].map((share) => share * whole);
     place.y = scale(range, [place.sumFloor, place.sumTop]);
     place.across = scale(range, [place.left, place.right]);
@@ -175,7 +175,7 @@ function stroke(colour, more = "") {
 }
 
 // Draws a wave as a line with 16 to 64 points per period. If a period has fewer than 16 columns, draws the band that
-// the wave fills, in steps of two columns. There is a crest at `peak` and every `period` columns from there.
+// the wave fills, in steps of two columns. There is a crest at `peak`, and another after every `period` columns.
 function waveOutline(values, size, peak, period) {
   const at = [];
   const high = [];
@@ -217,7 +217,8 @@ function paintSum(context, paints, { from, to, y }, { total }) {
   paintOutline(context, sum, [from, (to - from) / (total.length - 1)], [y(0), y(0) - y(1)]);
 }
 
-// Draws what moves over the fixed curves: a dotted line at the peak, a line at the distance, and a dot on every curve.
+// Draws what moves on top of the fixed curves: a dotted line at the peak, a line at the distance, and a dot on every
+// curve.
 function marks({ x, y, panel, pitch, floor, top, sumTop, sumFloor }, data, { peak, distance, summed }) {
   const upright = (from, to) => [
     svg("path", { d: `M${x(peak)},${from}V${to}`, ...stroke("ink", "stroke-width: 1.25; stroke-dasharray: 2 4") }),
@@ -271,12 +272,11 @@ function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {
     wide ? `The score: the sum of ${all}` : `Sum of ${all}: the score`)];
 }
 
-// Draws each pair's product as a bar. Each bar begins where the previous one ended, and the last one ends at the
-// score.
+// Draws each pair's product as a bar. Each bar begins where the previous one ends, and the last one ends at the score.
 function bars(/** @type {any} */ { across, right, numbers, top, floor }, { products, score }, { summed }) {
   const pitch = (floor - top) / products.length;
   const thick = pitch < 4 ? pitch : Math.min(14, pitch * 0.6);
-  const drawn = { 1: "", 2: "" }; // the path of the bars in each colour
+  const drawn = { 1: "", 2: "" }; // the path of all bars of each colour
   let line = `M${across(0)},${top}`;
   let sum = 0;
   products.slice(0, summed).forEach((product, i) => {
@@ -299,7 +299,8 @@ function bars(/** @type {any} */ { across, right, numbers, top, floor }, { produ
   ];
 }
 
-// Draws three bars beside the curve, on its scale: the sum of the positive products, the negative ones, and the score.
+// Draws three bars beside the curve, on the same scale: the sum of the positive products, the sum of the negative ones,
+// and the score.
 function parts(/** @type {any} */ { left, width, y, sumFloor }, { products, score }, { summed }) {
   const [adds, takes] = sides(products.slice(0, summed));
   const step = (width - 2 - left) / 3;

@@ -1,5 +1,5 @@
-// The sinusoidal encoding as an image with one column per position. The curve below shows how similar each position is
-// to a reference position, measured by the distance kernel Σ cos θ_i Δ divided by d/2.
+// The sinusoidal encoding as an image with one column per position. The curve below it shows how similar each position
+// is to a reference position, as measured by the distance kernel Σ cos θ_i Δ divided by d/2.
 
 import { dials, MOST_COLUMNS, MOST_DIMS } from "./heatmap.py";
 import { cosSinGrid, evenEdges, fourierSum, invFreq, lastCall, minMaxBand } from "./kit/rope.js";
@@ -10,22 +10,22 @@ import { axis, bandPath, fitCanvas, NARROW, niceStep, scale, textWidth } from ".
 import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
-// The share of its amplitude that a wave of frequency θ keeps if each value is replaced by a mean of neighbours with
-// weights cos²(πo/(4·per)), |o| < 2·per (a Hann window). If the wave is shorter than two columns, it keeps at most 3 %.
-// A plain mean over the column would leave up to 64 %, which would look like a slower wave that doesn't exist.
+// The share of its amplitude that a wave of frequency θ keeps if each value is replaced by a mean of its neighbours
+// with weights cos²(πo/(4·per)), |o| < 2·per (a Hann window). A wave shorter than two columns keeps at most 3 %. A
+// plain mean over the column would keep up to 64 %, which would look like a slower wave that doesn't exist.
 function meanGain(theta, per) {
   if (per === 1) return 1;
   let kept = 0;
   let weights = 0;
   for (let o = per % 2 ? 0 : 0.5; o < 2 * per; o += 1) {
-    const weight = (o ? 2 : 1) * Math.cos((Math.PI * o) / (4 * per)) ** 2; // counts o and −o; 0 only once
+    const weight = (o ? 2 : 1) * Math.cos((Math.PI * o) / (4 * per)) ** 2; // counts both o and −o, but 0 only once
     kept += weight * Math.cos(theta * o);
     weights += weight;
   }
   return kept / weights;
 }
 
-// The image, row by row: sin mθ_i and cos mθ_i at the middle of each column of `per` positions.
+// The image, row by row: sin mθ_i and cos mθ_i at the middle m of each column of `per` positions.
 function encodingCells(theta, length, interleaved) {
   const per = Math.ceil(length / MOST_COLUMNS);
   const columns = Math.ceil(length / per);
@@ -60,7 +60,7 @@ function compute({ base, dim, length, reference, interleaved }) {
     ...lastCells(dim, base, length, interleaved),
     kernel, // the kernel between every position and the reference
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
-    turned: theta.filter((one) => one * (length - 1) >= 2 * Math.PI).length, // how many pairs complete a turn
+    turned: theta.filter((one) => one * (length - 1) >= 2 * Math.PI).length, // the number of pairs that complete a turn
   };
 }
 
@@ -68,9 +68,9 @@ function compute({ base, dim, length, reference, interleaved }) {
 
 const LEFT = 46;
 const UNDER = 40; // space below the curve for its axis
-const SAID = 38; // what is said of the cursor
+const SAID = 38; // space for the description of what is under the cursor
 
-// The edges of the image, of the curve and of the whole figure, which has two lines of text under it.
+// The edges of the image, of the curve, and of the whole figure, which has two lines of text at the bottom.
 function layoutOf(width, most) {
   const [top, between, greatest, share] = width < NARROW ? [44, 50, 218, 0.6] : [50, 62, 388, 0.66];
   const rows = Math.max(60, Math.min(greatest, most - top - between - UNDER - SAID));
@@ -79,9 +79,9 @@ function layoutOf(width, most) {
   return { top, mapHeight, curveTop, floor: curveTop + curveHeight, height: curveTop + curveHeight + UNDER };
 }
 
-// Paints the cells on the canvas `small`, with colours from a table. (The canvas is kept while its size stays the same,
-// because creating one costs more than filling it.) If there are few cells, each is repeated over many pixels, so that
-// smoothing leaves its edges sharp. If two rows share a pixel, the pixel shows their mean.
+// Paints the cells on the canvas `small`, with colours from a table. (The canvas is reused while its size stays the
+// same, because creating one costs more than filling it.) If there are few cells, each is repeated over many pixels, so
+// that smoothing leaves its edges sharp. If two rows share a pixel, the pixel shows their mean.
 function paintMap(context, small, [x, y, width, height], { cells, rows, columns, per }, length, theme) {
   const palette = divergingTable(theme);
   const across = Math.max(1, Math.floor(MOST_COLUMNS / columns));
@@ -225,7 +225,7 @@ function build(stage, app) {
   };
 }
 
-// The axis levels, starting at the lowest one needed. (Encodings are seldom opposite to one another.)
+// The axis levels, starting at the lowest one needed. (Encodings rarely point in opposite directions.)
 function levelsFor(kernel) {
   const least = kernel.reduce((low, value) => Math.min(low, value), 1);
   return least < -0.5 ? [-1, 0, 1] : least < 0 ? [-0.5, 0, 0.5, 1] : [0, 0.5, 1];

@@ -21,7 +21,7 @@ const MODELS = [ // name, base, dim, trained length
   ["GPT-NeoX", 10000, 24, 2048],
 ];
 
-// By how much each method stretches each wavelength: 1 keeps a pair, s interpolates it.
+// The factor by which each method stretches each wavelength: 1 means that a pair is kept, s that it is interpolated.
 const STRETCH = {
   linear: (theta, { factor }) => theta.map(() => factor),
   ntk: (theta, { factor }) => theta.map((_, i) => factor ** (i / (theta.length - 1))),
@@ -50,7 +50,7 @@ function compute(dials) {
     target,
     wavelengths: theta.map((one) => (2 * Math.PI) / one),
     turned, // the number of pairs that complete a turn within L
-    beyond: overshoot(theta.map(() => 1)), // the largest excess over a training angle, without a method
+    beyond: overshoot(theta.map(() => 1)), // the largest excess over a training angle, without any method
     shown,
     stretch, // λ′/λ of each pair, for each method shown
     left: stretch.map(overshoot), // the largest excess with each method
@@ -68,7 +68,7 @@ function build(stage, app) {
   const handles = { trained_length: html("div"), factor: html("div") };
   stage.append(html("div", { style: "position: relative" }, picture, ...Object.values(handles)));
   let plot;
-  let longest = 0; // the end of the axis, kept while the reader drags one of its lines
+  let longest = 0; // the end of the axis, which stays the same while the reader drags one of its lines
   for (const node of Object.values(handles)) {
     app.listen(node, "pointerdown", () => (longest = plot.longest));
     app.listen(node, "lostpointercapture", () => {
@@ -121,7 +121,7 @@ function build(stage, app) {
   };
 }
 
-// The methods' names beside their curves, which are given by the height of each pair.
+// The methods' names beside their curves. A curve is given by its height at each pair.
 function names({ from, to, x }, shown, curves, [upper, lower], taken) {
   const items = curves.map((heights, k) => {
     const { title: name = "", look } = METHODS[shown[k]] ?? {};
@@ -137,7 +137,7 @@ function heading({ wavelengths, turned }) {
   return titled(0, 0, "Wavelength of each pair", ...note);
 }
 
-// Labels for L and L′, which the reader can drag. They are side by side if there is no room for each above its
+// Labels for L and L′, which the reader can drag. They are side by side if there isn't enough room for each above its
 // line.
 function lengthMarks({ from, y }, { target }, { trained_length }) {
   const width = (text) => 2 * pillHalf(text);
@@ -153,7 +153,7 @@ function level({ from, to }, height) {
   return `M${from},${height.toFixed(1)}H${to}`;
 }
 
-// The area of the pairs that don't complete a turn within L.
+// The shaded area behind the pairs that don't complete a turn within L.
 function young({ pairs, x, to }, { turned }, [upper, lower]) {
   if (turned === pairs) return [];
   return [svg("rect", { x: x(turned - 0.5), width: to - x(turned - 0.5), y: upper, height: lower - upper,
@@ -222,7 +222,7 @@ function tidyFactor(value) {
   return String(Number(value.toPrecision(3)));
 }
 
-// Formats the amount by which an angle exceeds those in training, in radians.
+// Formats the angle by which a pair exceeds its training angles, in radians.
 function radians(angle) {
   if (angle > 0 && angle < 0.0005) return "< 0.001";
   return angle > 0 && angle < 1 ? exact(angle) : tidy(angle);

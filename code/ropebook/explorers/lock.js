@@ -46,9 +46,9 @@ function ropeScores(q, k, m, n, theta) {
   return total;
 }
 
-// ⟨q + PE_{m+t}, k + PE_{n+t}⟩ for every shift t. It has four terms. q·k and PE·PE don't change with the shift.
-// q·PE_{n+t} and k·PE_{m+t} have a wave for each pair: x sin θ(n + t) + y cos θ(n + t) is (x sin θn + y cos θn) cos θt
-// and so on.
+// ⟨q + PE_{m+t}, k + PE_{n+t}⟩ for every shift t. It has four terms. q·k and PE·PE don't change with the shift. In
+// q·PE_{n+t} and k·PE_{m+t}, each pair contributes a wave: x sin θ(n + t) + y cos θ(n + t) is (x sin θn + y cos θn) cos
+// θt and so on.
 function addedScores(q, k, m, n, dim, base) {
   const theta = invFreq(dim, base);
   const [atM, atN] = [sinusoidalEncoding(m, dim, base), sinusoidalEncoding(n, dim, base)];
@@ -75,12 +75,12 @@ function compute({ m, n, shift, base, dim, pair, draw }) {
   const [summedQ, summedK] = [addedTo(q, m + shift, dim, base), addedTo(k, n + shift, dim, base)];
   const ofPair = (x) => x.subarray(2 * pair, 2 * pair + 2);
   return {
-    rope: dot(turnedQ, turnedK), // scores over all pairs at the shift; …Home at shift 0
+    rope: dot(turnedQ, turnedK), // scores over all pairs at the shift; names in …Home: at shift 0
     ropeHome: dot(rotate(q, m, theta), rotate(k, n, theta)),
     added: dot(summedQ, summedK),
     addedHome: dot(addedTo(q, m, dim, base), addedTo(k, n, dim, base)),
     ...lastCurves(m, n, dim, base, draw),
-    bare: [...ofPair(q), ...ofPair(k)], // x and y of the query, x and y of the key
+    bare: [...ofPair(q), ...ofPair(k)], // x and y of the query, then x and y of the key
     turned: [...ofPair(turnedQ), ...ofPair(turnedK)],
     summed: [...ofPair(summedQ), ...ofPair(summedK)],
     turnedProduct: dot(ofPair(turnedQ), ofPair(turnedK)), // the pair's contribution to each score
@@ -111,7 +111,7 @@ function build(stage, app) {
   picture.append(turned.group, summed.group, curves.group);
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
-  let area; // where the curves are
+  let area; // the area of the curves
   const grip = across(app, handle, dials.find(({ trait }) => trait === "shift"), {
     label: "Shift of query and key",
     ends: () => [area[0], area[0] + area[2]],
@@ -144,8 +144,8 @@ function build(stage, app) {
   };
 }
 
-// The coordinate range of a pair's tips. They lie on circles around the origin if the pair is rotated, or on unit
-// circles around the original tips if an encoding is added. (The origin is always visible.)
+// The coordinate range of a pair's tips. If the pair is rotated, the tips are on circles around the origin. If an
+// encoding is added, they are on unit circles around the original tips. (The origin is always visible.)
 function turnedReach(bare) {
   const radius = Math.max(Math.hypot(bare[0], bare[1]), Math.hypot(bare[2], bare[3]));
   return { left: -radius, right: radius, down: -radius, up: radius };
@@ -174,8 +174,8 @@ function buildPlane() {
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
 
-// Draws the pair's query and key at the shift, over the same vectors without a position. Circles show all points that
-// the tips can reach when an encoding is added, or when the vectors are rotated.
+// Draws the pair's query and key at the shift, on top of the same vectors without a position. Circles show all points
+// that the tips can reach when an encoding is added, or when the vectors are rotated.
 function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n, shift, pair }, summed) {
   const centre = [left + size / 2 - (unit * (reach.left + reach.right)) / 2,
     TOP + size / 2 + (unit * (reach.down + reach.up)) / 2];

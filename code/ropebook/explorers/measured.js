@@ -1,4 +1,4 @@
-// The second experiment: for every method, the bits per byte at each position or the records found at each distance.
+// The second experiment: for each method, the bits per byte at each position, or the records found at each distance.
 
 import {
   CHOSEN, dials, FOLLOWING, LAST, LONGER, MOST_TEXT, PLAIN, ROPE, SCHEMES, START,
@@ -25,19 +25,19 @@ function chosenKey({ method, factor, tuned, measured }) {
     .find((key) => key in measured.cells);
 }
 
-// The rows of `count` numbers in a text made by packed() in measured.py.
+// The rows of `count` numbers in a text that packed() in measured.py has produced.
 function unpacked(text, count) {
   const found = text.match(/.../g).map((digits) => (digits === "---" ? null : parseInt(digits, 36) / 1000));
   return Array.from({ length: found.length / count }, (_, row) => found.slice(row * count, (row + 1) * count));
 }
 
-// The mean of each column, or null if a row is missing a value.
+// The mean of each column. It is null if a row is missing a value.
 function meanOf(rows) {
   return rows[0].map((_, k) => (rows.some((row) => row[k] === null) ? null
     : rows.reduce((sum, row) => sum + row[k], 0) / rows.length));
 }
 
-// `measured`, the data to choose from, is passed with the dials; compact() in measured.py describes it.
+// `measured` is the data to choose from, and is passed with the dials; compact() in measured.py describes it.
 function compute(dials) {
   const { position, measured, text } = dials;
   const { cells, edges, bands, distances, length } = measured;
@@ -73,25 +73,26 @@ function compute(dials) {
     against, // the line with which the others are compared
     factor, // the factor of the chosen cell, or 0 if it has none
     tuned,
-    follows: method.startsWith(FOLLOWING), // whether it adapts to the text’s length
+    follows: method.startsWith(FOLLOWING), // whether the method adapts to the text’s length
     idle: Object.keys(effects).filter((name) => !effects[name]), // the dials that currently have no effect
     at: edges.slice(1).map((stop, i) => Math.sqrt((edges[i] + 1) * stop)), // the centres of the windows
     seeds, // the bits in each window, by line and seed
     means,
     here,
     hereSeeds: seeds.map((rows) => rows.map((row) => row[k])),
-    window: k, // the window for which the figure shows values
-    bytes: [edges[k] + 1, edges[k + 1]], // the first and last byte of this window
+    window: k, // the index of the window for which the figure shows values
+    bytes: [edges[k] + 1, edges[k + 1]], // the first and the last byte of this window
     hereApart: here.filter((_, i) => lines[i] !== against)
       .map((value) => (value === null ? null : value - here[lines.indexOf(against)])),
-    // for each line except `against`, and each band: mean and interval; for a scheme, the difference for each seed
+    // for each line except `against` and each band: the mean and its interval or, for a scheme, the difference for each
+    // seed
     apart: others,
     last: lastBits && lastBits.map((bits, i) => (edges[i] < length ? null : bits)), // bits with only the last L bytes
     lastApart: last && bands.map(([start], b) => (start < length ? null : last.apart[text][b])),
     band: bands.findIndex(([, stop]) => position <= stop),
-    far: farSeeds.map(meanOf), // the share found at each distance in the long texts
+    far: farSeeds.map(meanOf), // the share found at each distance in long texts
     farSeeds,
-    near: nearSeeds.map(meanOf), // the same in texts of the trained length
+    near: nearSeeds.map(meanOf), // the same share in texts of the trained length
     nearSeeds,
     distance: distances.reduce((best, one, d) => (ratio(one) < ratio(distances[best]) ? d : best), 0),
   };
@@ -109,7 +110,7 @@ function build(stage, app) {
   const readAt = (values) => {
     return values.show === "loss" ? values.position : values.measured.distances[compute(values).distance];
   };
-  let placeAt; // a function from a point in the picture to the position, or to the end of its band
+  let placeAt; // a function from a point in the picture to the position there, or to the end of its band
   const showPad = hand(app, pad, {
     label: ({ show }) => (show === "loss" ? "Position in the picture" : "Distance in the picture"),
     area: true,
@@ -139,7 +140,7 @@ function build(stage, app) {
     const lowFloor = most - 44;
     const apart = panel === 1; // whether only the differences are shown
     const lowTop = apart ? top : lowFloor - 120;
-    const both = !task && panel === null; // one above the other, with a shared axis
+    const both = !task && panel === null; // whether both are shown, one above the other, with a shared axis
     const floor = task ? most - 42 : both ? lowTop - 62 : lowFloor;
     const x = scale([START, MOST_TEXT], [from, to], true);
     const { bands } = values.measured;
@@ -181,7 +182,7 @@ function titleOf({ show, run, measured }, wide) {
     : `● texts of ${MOST_TEXT}   ○ of ${measured.length}   · each seed`];
 }
 
-// The name of the line with which the others are compared; "" if there is none.
+// The name of the line with which the others are compared, or "" if there is none.
 function referenceOf({ show, run, measured }) {
   if (show === "loss") return run === "schemes" ? "" : `last ${measured.length} bytes only`;
   return show === "retrieval" ? "guessing" : "picking one at random";
@@ -196,14 +197,15 @@ function itemsOf(dials, data) {
   }), ...(reference ? [{ name: reference, look: LAST, value: "" }] : [])];
 }
 
-// The names of two or three lines are beside them. Nine lines are too close for that, so they have a legend, which also
-// gives their values.
+// Two or three lines have their names beside them. Nine lines are too close for that, so they have a legend, which also
+// shows their values.
 function namesOf({ from, to, top, floor }, dials, data, points) {
   if (dials.run === "schemes") return [];
   return named(itemsOf(dials, data).map((item, k) => ({ ...item, points: points[k] })), [from, top, to, floor]);
 }
 
-// The largest number of rows of the legend for any value at the chosen position, so that nothing below it moves.
+// The largest number of rows that the legend needs for any values at the chosen position, so that nothing below it
+// moves.
 function rowsOf(dials, width) {
   if (dials.run !== "schemes") return 0;
   const value = dials.show === "loss" ? "0.00" : "100 %";
@@ -253,7 +255,7 @@ function dots(x, ys, colour, radius = 2) {
     style: `fill: var(--rb-${colour}); opacity: 0.7` }));
 }
 
-// Draws the bits at each position: all lines and their seeds, and the model that only sees the last L bytes.
+// Draws the bits at each position for all lines and their seeds, and for the model that sees only the last L bytes.
 function losses(plot, dials, data) {
   const { top, floor, x } = plot;
   const schemes = dials.run === "schemes";
@@ -279,8 +281,8 @@ function losses(plot, dials, data) {
   ];
 }
 
-// Draws the differences in each band. A method's difference has an interval, and is filled if the interval excludes 0;
-// for schemes, each seed has a dot.
+// Draws the differences in each band. A method's difference has an interval, and is filled in if the interval excludes
+// 0. For schemes, there is a dot for each seed.
 function differences(plot, dials, data, head) {
   const { lines, against, apart, lastApart, band, follows } = data;
   const { wide, both, from, to, lowTop, lowFloor, columns } = plot;
@@ -344,7 +346,7 @@ function differences(plot, dials, data, head) {
   ];
 }
 
-// Draws the share of correct answers at each distance: lines for long texts, and rings next to them for texts of the
+// Draws the share of right answers at each distance: lines for long texts, with rings next to them for texts of the
 // trained length.
 function shares(plot, dials, data) {
   const { from, to, top, floor, x } = plot;

@@ -1,5 +1,5 @@
-// The channels of a query and a key in interleaved or half-split order, the entries that the rotation treats as pairs,
-// and the effect on the score.
+// The channels of a query and a key in interleaved or half-split order. The figure shows which entries the rotation
+// treats as pairs, and the effect on the score.
 
 import { BASE, dials, MOST_POSITION } from "./pairing.py";
 import { dot, invFreq, normals } from "./kit/rope.js";
@@ -70,8 +70,8 @@ function fits({ qChannels, kChannels, links }) {
 
 const CELL = 36; // height of a cell
 
-// Where the rows of q and k begin, where the arcs under k end, and the height of it all, in a room of height `most`. In
-// a low room the gaps shrink, but not so far that the arcs reach the words.
+// Where the rows of q and k begin, where the arcs under k end, and the total height, if the available height is `most`.
+// If the available height is small, the gaps shrink, but not so far that the arcs reach the words.
 function rowsOf(most) {
   const low = Math.min(1, Math.max(0, (374 - most) / 35));
   const q = 106 - 9 * low;
@@ -85,7 +85,7 @@ function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt, class: "rb-moves" });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
-  let box; // where the curves are
+  let box; // the box of the curves
   const grip = across(app, handle, dials.find(({ trait }) => trait === "n"), {
     label: "Position of the key",
     ends: () => [box.left, box.right],
@@ -137,7 +137,8 @@ function build(stage, app) {
   };
 }
 
-// The two cells of a pair share a shade of blue: the first pair's is full, and the slower a pair, the paler it is.
+// The two cells of a pair share a shade of blue. The first pair has the full colour; the slower a pair, the paler it
+// is.
 function makeCell(channel, dim) {
   const pair = channel >> 1;
   const share = pair ? Math.round(50 - (42 * (pair - 1)) / Math.max(1, dim / 2 - 2)) : 100;
@@ -151,8 +152,8 @@ function makeCell(channel, dim) {
 const WHOLE = "stroke: var(--rb-1); stroke-width: 2";
 const BROKEN = "stroke: var(--rb-2); stroke-width: 1.5; stroke-dasharray: 3 4";
 
-// Arcs over q and under k join the channels that the rotation treats as a pair. Lines between q and k join the channels
-// that are multiplied. They are blue if the channels belong together; otherwise they are orange and dashed.
+// Arcs over q and under k connect the channels that the rotation treats as a pair. Lines between q and k connect the
+// channels that are multiplied. They are blue if the channels belong together; otherwise they are orange and dashed.
 function links({ cell, rows, x }, data) {
   const good = fits(data);
   const ofPair = (whole, channel) => {
@@ -192,8 +193,8 @@ function words({ left, rows }, data, { pairing }) {
   ];
 }
 
-// The score for a key at every position: a thick grey line for the reference, and on top of it the score in the chosen
-// order.
+// The score with a key at every position. A thick grey line shows the reference, and a line on top of it the score in
+// the chosen order.
 function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { m, n }) {
   const { scores, references, score, reference } = data;
   const levels = levelsOf([...scores, ...references]);

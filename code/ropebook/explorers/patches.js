@@ -8,8 +8,8 @@ import { inColour, textWidth } from "./kit/drawing.js";
 import { hand } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
-// The axis on which each pair depends: 0 for rows, 1 for columns. Interleaved axes alternate while both have pairs
-// left.
+// The axis on which each pair depends: 0 for rows, 1 for columns. If the axes are interleaved, they alternate as long
+// as both have pairs left.
 function axesOf(interleaved, rows, columns) {
   const left = [rows, columns];
   return Array.from({ length: rows + columns }, (_, i) => {
@@ -20,7 +20,7 @@ function axesOf(interleaved, rows, columns) {
   });
 }
 
-// How far each pair rotates per row and per column, and its axis: 0 for rows, 1 for columns, 2 for both.
+// How far each pair rotates per row and per column, and the pair's axis: 0 for rows, 1 for columns, 2 for both.
 function wavesOf({ form, base, dim, base_columns, dim_columns }) {
   if (form === "axial") {
     const [rows, columns] = [[...invFreq(dim, base)], [...invFreq(dim_columns, base_columns)]];
@@ -140,7 +140,7 @@ function ring({ left, side }, { row, column }) {
     style: "fill: none; stroke: var(--rb-ink); stroke-width: 2" })];
 }
 
-// Each axis's pairs from fast to slow, in the colour of the axis on which they depend.
+// The pairs of each axis from fast to slow, in that axis's colour.
 const NAMES = ["rows", "columns", "both"];
 const AXES = ["1", "muted", "ink"];
 

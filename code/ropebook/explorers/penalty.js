@@ -1,4 +1,5 @@
-// What distance alone adds to the scores of a published model, and how that changes if some pairs are slowed down.
+// The contribution of distance alone to the scores of a published model, and how it changes if some pairs are slowed
+// down.
 
 import { dials, REACH, STEP, TRAINED } from "./penalty.py";
 import { exact } from "./kit/text.js";
@@ -30,7 +31,7 @@ function compute({ first, last, factor, distance, bias }) {
     changed,
     plainHere: scoreAt(bias, bias.theta, distance),
     changedHere: scoreAt(bias, slowed, distance),
-    plainLowest: lowest(plain), // where the score is lowest
+    plainLowest: lowest(plain), // the distance at which the score is lowest
     changedLowest: lowest(changed),
     loss: bias.losses[measured] ?? null, // the losses measured within and beyond the trained length
     plainLoss: bias.losses[""],
@@ -107,7 +108,7 @@ function curves({ x, y }, { plain, changed, plainHere, changedHere }, { distance
 
 function describe(data, { distance, factor }) {
   const { plainHere, changedHere, plainLowest, changedLowest, plain, changed } = data;
-  const here = `At distance ${distance} the mean score is ${exact(plainHere, 1)}`; // in the model as it is
+  const here = `At distance ${distance} the mean score is ${exact(plainHere, 1)}`; // in the unchanged model
   const back = (curve) => exact(curve.at(-1) - Math.min(...curve), 1);
   const rises = (where, curve) => (where === REACH ? "it falls all the way"
     : `it is lowest at ${where} and then rises by ${back(curve)}`);

@@ -1,5 +1,5 @@
-// Tables of cosines and sines at neighbouring positions, both exact and computed with rounding. The rounding is
-// bit-for-bit the same as PyTorch's.
+// Tables of cosines and sines at neighbouring positions, both exact and computed with rounding. The rounding matches
+// PyTorch's bit for bit.
 
 import { dials, MOST_FIRST } from "./precision.py";
 import { cosSinGrid, evenEdges, invFreq, lastCall } from "./kit/rope.js";
@@ -15,8 +15,8 @@ import { explorer } from "./kit/mount.js";
 const oneFloat = new Float32Array(1);
 const itsBits = new Uint32Array(oneFloat.buffer);
 
-// bfloat16 is the upper half of a float32, rounded to nearest, ties to even. The lower half carries into the upper
-// half, as it should. A result beyond the largest finite number becomes infinite without special treatment.
+// bfloat16 is the upper half of a float32, rounded to nearest, ties to even. A carry from the lower half into the upper
+// half is correct. A result beyond the largest finite number becomes infinite without special treatment.
 function toBfloat16(value) {
   oneFloat[0] = value;
   if (value !== value) return value; // the rounding below would change NaN
@@ -38,9 +38,9 @@ function toFloat16(value) {
 
 const ROUND = { float64: (value) => value, float32: Math.fround, bfloat16: toBfloat16, float16: toFloat16 };
 
-// The 16-bit types have so few numbers that each cosine and sine is computed only once. SPARE: how many trailing bits
-// of such a number are 0 in float32. The other bits are the index of its cosine and sine, which are also rounded (NaN:
-// not computed yet). No angle is < 0.
+// The 16-bit types have so few numbers that each cosine and sine is computed only once. SPARE is the number of trailing
+// bits of such a number that are always 0 in float32. The other bits are the index of its cosine and sine, which are
+// also rounded (NaN: not computed yet). Angles are never negative.
 const SPARE = { bfloat16: 16, float16: 13 };
 const waves = {};
 
@@ -60,10 +60,10 @@ function placeOf({ spare, cos, sin }, angle, round) {
   return place;
 }
 
-// Both tables, with a row for each position: first the cosines, then the sines. Rows of non-finite positions stay 0.
+// Both tables, with a row for each position: first the cosines, then the sines. Rows for non-finite positions remain 0.
 function tables(dtype, rounded, first, count, dim, base) {
   const round = ROUND[dtype];
-  const all = rounded === "everything" && dtype !== "float64"; // whether the angles are also rounded
+  const all = rounded === "everything" && dtype !== "float64"; // whether the angles are rounded as well
   const roundPosition = all || rounded === "positions" ? round : ROUND.float64;
   const used = Array.from({ length: count }, (_, p) => roundPosition(first + p));
   const pairs = dim / 2;
@@ -117,9 +117,9 @@ function compute({ dtype, rounded, first, count, dim, base }) {
     cells,
     used: used.map((position) => (Number.isFinite(position) ? position : 0)), // the positions used for the angles
     errors, // the largest error of any cosine at each position
-    fresh, // whether a row differs from the previous one
+    fresh, // whether a row differs from the one before
     different: fresh.reduce((total, one) => total + one, 0),
-    lost, // the number of positions beyond float16's range, which come last
+    lost, // the number of positions beyond the range of float16, which come last
     error: errors.reduce((most, one) => Math.max(most, one), 0),
   };
 }
@@ -127,13 +127,13 @@ function compute({ dtype, rounded, first, count, dim, base }) {
 // ---- On the page ----
 
 const TOP = 62; // top of the pictures
-const UNDER = 52; // space below them for their names and the scale
+const UNDER = 52; // space below the pictures for their names and the scale
 const SECONDS = 1.5; // playback time for a position to double
 const NAMES = 70; // width of a column of positions
 const [LEAST_ERROR, MOST_ERROR] = [2 ** -30, 2]; // the limits of the logarithmic error scale
 const DIGITS = { float64: 52, float32: 23, bfloat16: 7, float16: 10 }; // binary digits after the leading one
 
-// Describes how far apart the type's numbers are at a position.
+// Describes how far apart the numbers of the type are at a position.
 function spacing(dtype, position) {
   const gap = 2 ** (Math.floor(Math.log2(position)) - DIGITS[dtype]);
   return gap < 1 ? tidy(gap) : String(gap);
@@ -203,7 +203,7 @@ function rowTop(p, count, tall) {
   return TOP + (p / count) * tall;
 }
 
-// The position and width (left, top, width) of the strip of all shades, which is below the errors.
+// The position and width (left, top, width) of the strip that shows all shades, below the errors.
 /** @returns {[number, number, number]} */
 function scaleOf({ errors, panel, tall }) {
   return [errors, TOP + tall + 24, panel];
@@ -211,9 +211,9 @@ function scaleOf({ errors, panel, tall }) {
 
 const lastImage = lastCall((width, height) => new ImageData(width, height));
 
-// There are eight shades per octave of the error, looked up by the upper bits of the error as a float32.
+// There are eight shades for each factor of 2 in the error, looked up by the upper bits of the error as a float32.
 const SHADES = 8 * 31;
-const TURN = 150; // the shade with full colour, for about 10⁻³; later shades approach the ink colour
+const TURN = 150; // the shade with the full colour, for errors of about 10⁻³; later shades approach the ink colour
 
 function shadeOf(error) {
   oneFloat[0] = error;
@@ -244,9 +244,9 @@ function largestOff(values, wanted, from, to) {
   return most;
 }
 
-// Paints the first rows of a table. paintOf(from, to) is the colour of entries k with from ≤ k < to. A row that
-// is not `fresh` is the same as the previous one. Columns that share a pixel become one column, but cosines and sines
-// never share one.
+// Paints the first rows of a table. paintOf(from, to) returns the colour of entries k with from ≤ k < to. A row that is
+// not `fresh` is the same as the previous one. Columns that share a pixel are merged into one column, but cosines and
+// sines are never merged.
 function paintTable(context, small, [x, width, tall], { count, dim }, rows, fresh, paintOf) {
   if (!rows) return;
   const pairs = dim / 2;
@@ -293,8 +293,8 @@ function frames({ left, right, errors, panel, tall }) {
   ]);
 }
 
-// Writes positions beside the exact table. Beside the rounded table, the first row of each run of equal rows gets the
-// position to which it was rounded. Also marks the rows whose positions are no longer finite numbers.
+// Writes positions beside the exact table. Beside the rounded table, the first row of each run of equal rows is
+// labelled with the position to which it was rounded. Also marks the rows whose positions are no longer finite numbers.
 function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { first, count }) {
   const y = (p) => rowTop(p, count, tall);
   const step = Math.max(1, niceStep(count, 8));
@@ -325,7 +325,7 @@ function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { 
   ];
 }
 
-// Writes what the error shades mean.
+// Explains the shades of the errors.
 function levels(place) {
   const [left, top, width] = scaleOf(place);
   const at = scale([LEAST_ERROR, MOST_ERROR], [left, left + width], true);

@@ -24,7 +24,7 @@ function compute(dials) {
   const most = Math.max(...apart);
   const mixes = (shares) => shares.filter((share) => share > 0 && share < 1).length;
   return {
-    paper, // how much each pair is interpolated in the paper
+    paper, // the share by which each pair is interpolated in the paper
     code,
     low, // the pair indices at which the code's ramp begins and ends
     high,

@@ -1,4 +1,5 @@
-// What two schemes add to a score as a function of the key's position: a curve for each head, with one highlighted.
+// The contribution of two schemes to a score, as a function of the key's position. There is a curve for each head, and
+// one head is highlighted.
 
 import { BUCKETS, BY_HEAD, dials, FARTHEST, SCHEMES, SPAN, TURNING, ZETA } from "./rivals.py";
 import { fourierSum, hundredths, invFreq, lastCall } from "./kit/rope.js";
@@ -10,7 +11,8 @@ import { explorer } from "./kit/mount.js";
 
 const OFFSETS = Array.from({ length: 2 * SPAN + 1 }, (_, k) => k - SPAN); // n − m
 
-// 2^(−8h/H). If H is not a power of two, the largest power below H is used, and every other slope for twice that power
+// 2^(−8h/H). If H is not a power of two, uses the slopes for the largest power below H, then every other slope for
+// twice that power
 function slopes(heads) {
   const power = 2 ** Math.floor(Math.log2(heads));
   return Array.from({ length: heads }, (_, k) => {
@@ -27,8 +29,8 @@ function bucket(apart) {
   return Math.min(side - 1, own + Math.floor(share * (side - own)));
 }
 
-// For each distance, the one that represents its bucket: the bucket's middle or, in the last bucket, its first
-// distance.
+// For each distance, the one that represents its bucket. This is the middle of the bucket or, in the last bucket, its
+// first distance.
 const STAND_IN = (() => {
   const ends = [];
   for (let apart = 0; apart <= FARTHEST; apart += 1) {
@@ -42,7 +44,7 @@ const STAND_IN = (() => {
   });
 })();
 
-// Σ a_i cos Δθ_i + b_i sin Δθ_i at each offset, minus the same at 0; Δ = −offset.
+// Σ a_i cos Δθ_i + b_i sin Δθ_i at each offset, minus the same sum at 0; Δ = −offset.
 function wave(theta, a, b) {
   const ahead = fourierSum(theta, a, b.map((one) => -one), 0, SPAN + 1); // Δ = 0, −1, −2 …
   const behind = fourierSum(theta, a, b, 0, SPAN + 1);
@@ -91,7 +93,7 @@ function compute({ first, second, head, heads, offset, base, dim }) {
   const rows = [lastFirst(first, heads, dim, base), lastSecond(second, heads, dim, base)];
   const chosen = rows.map((row) => row[row.length === 1 ? 0 : head - 1]);
   return {
-    first: rows[0], // a row for each head, or one for all heads, at n − m = −256 … 256
+    first: rows[0], // one row per head, or one for all heads, at n − m = −256 … 256
     second: rows[1],
     here: chosen.map((curve) => curve[offset + SPAN]), // the value of both schemes in the chosen head
     mirrored: chosen.map((curve) => curve[SPAN - offset]), // the value at the same distance on the other side
@@ -152,7 +154,7 @@ function ground({ width, floor, from, to, levels, x, y }) {
 }
 
 // A line through its corners only: points on the straight line between their neighbours are left out. The line is
-// clipped where it leaves the axis.
+// clipped where it leaves the range of the axis.
 function path({ x, y, levels }, curve) {
   const corners = curve.map((value, k) => [OFFSETS[k], value]).filter(([, value], k) => {
     return k === 0 || k === curve.length - 1 || Math.abs(curve[k - 1] + curve[k + 1] - 2 * value) > 1e-9;
@@ -179,7 +181,7 @@ function coloursOf({ first, second }) {
   return rotates.map((own) => (own ? "1" : "muted"));
 }
 
-// Draws the chosen heads highlighted on top of the others.
+// Draws the chosen heads, highlighted, on top of the others.
 function curves(plot, { first, second }, values) {
   const pale = [];
   const strong = [];

@@ -1,4 +1,4 @@
-// Why scores are divided by √d: otherwise, the softmax picks a single key as vectors get longer.
+// Why scores are divided by √d: without the division, the softmax picks a single key as vectors get longer.
 
 import { dials, DRAWS, MEDIAN_DIMS, MOST_DIMS, MOST_KEYS } from "./saturation.py";
 import { entropy, lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } from "./kit/rope.js";
@@ -11,7 +11,7 @@ import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
 // For each draw and key: q·k over the first d numbers, at index d − 1. A shorter vector is the beginning of a longer
-// one, so that small changes of the dial d have little effect. This is computed only once.
+// one, so that small changes of the dial d have little effect. All of this is computed only once.
 const products = lastCall(() => Array.from({ length: DRAWS }, (_, draw) => {
   const query = normals(`query ${draw}`, MOST_DIMS);
   return Array.from({ length: MOST_KEYS }, (__, n) => {
@@ -26,8 +26,8 @@ function scoresOf(draw, keys, dim, scaled) {
   return products()[draw].slice(0, keys).map((sums) => sums[dim - 1] * factorOf(dim, scaled));
 }
 
-// How strongly the weights respond to changes in the dot products q·k. By the chain rule, this includes the factor on
-// q·k.
+// How strongly the weights respond to changes in the dot products q·k. By the chain rule, this includes the factor
+// applied to q·k.
 function gradientOf(weights, dim, scaled) {
   return softmaxGradientNorm(weights) * factorOf(dim, scaled);
 }
@@ -71,8 +71,8 @@ const MAP_TOP = 46;
 const POWERS = ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"];
 const LEAST = 1e-4; // smaller gradients are drawn at the lower edge
 
-// A picture of three parts with shared axes: a map of every key's weight at every d; next to it, bars for the weights
-// at one d; below it, the size of the gradient at every d.
+// A picture of three parts with shared axes: a map of every key's weight at every d; beside it, bars for the weights at
+// one d; and below it, the size of the gradient at every d.
 function build(stage, app) {
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
@@ -98,7 +98,7 @@ function build(stage, app) {
   };
 }
 
-// The layout of all parts: the map's columns and height, the bars to its right, the curve's top and bottom.
+// The layout of all parts: the map's columns and height, the bars to its right, and the curve's top and bottom.
 function placesOf(width, most) {
   const wide = width >= NARROW;
   const height = Math.min(most, 480);
@@ -123,7 +123,7 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
   const winner = weights.indexOf(Math.max(...weights));
   const word = tidy(weights[winner]);
   const inside = x(weights[winner]) + 10 + textWidth(word, 13, 600) > barsLeft + barsWidth + 10;
-  const over = inside && pitch - gap < 18; // no room for a word in the bar or next to it
+  const over = inside && pitch - gap < 18; // there is no room for a word in the bar or next to it
   const across = svg("g", { transform: `translate(0 ${mapFloor})` });
   axis(across, "bottom", x, wide ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.5, 1]);
   const upright = (share, colour, more = "") => svg("path", { d: `M${x(share)},${MAP_TOP}V${mapFloor}`,

@@ -1,5 +1,5 @@
-// Readers shuffle the words of a sentence. The outputs of self-attention move with the words, unless it sees their
-// positions.
+// Readers shuffle the words of a sentence. The outputs of self-attention move with the words, unless self-attention can
+// see their positions.
 
 import { BASE, dials, LONGEST_WORD, MOST_WORDS, WIDTH } from "./shuffle.py";
 import {
@@ -71,8 +71,8 @@ function compute({ words, order, position, causal }) {
 }
 
 const NUMBERS = 84; // width of the last column
-const NOTE = 38; // two lines below the picture
-const SHELF = [11, 43]; // above the picture on a wide stage: the space around the words, and a line of them
+const NOTE = 38; // height of the two lines below the picture
+const SHELF = [11, 43]; // above the picture on a wide stage: the space around the words, and the height of a line
 const HEAD = 44; // space above the rows on a narrow stage
 
 function build(stage, app) {
@@ -205,8 +205,8 @@ function linesOf(typed, width) {
   return lines;
 }
 
-// The words as buttons, which readers move by dragging, with arrow keys, or with the toolbar buttons. They are in lines
-// above the picture or, on a narrow stage, label its rows.
+// The words as buttons, which readers move by dragging, with the arrow keys, or with the toolbar buttons. They form
+// lines above the picture or, on a narrow stage, label its rows.
 function buildShelf({ change, listen, values, tools }) {
   const list = html("ol", { class: "rb-words", "aria-label": "The words, in the order that attention sees them" });
   const button = (text, name = text) => {
@@ -276,13 +276,13 @@ function buildShelf({ change, listen, values, tools }) {
     return html("li", {}, node);
   };
 
-  // How many of the other words precede the pointer: those in a line above, or further left in the same line.
+  // The number of other words that precede the pointer: those in a line above, and those further left in the same line.
   const placeUnder = (event, from) => {
     const box = list.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     return values().order.filter((other) => other !== from).filter((other) => {
       const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = chips[other].firstChild;
-      if (upright) return offsetTop + offsetHeight / 2 < y; // the list is then a positioned element
+      if (upright) return offsetTop + offsetHeight / 2 < y; // the list is a positioned element in this case
       const [dx, dy] = [offsetLeft - list.offsetLeft, offsetTop - list.offsetTop];
       return dy + offsetHeight < y || (dy <= y && dx + offsetWidth / 2 < x);
     }).length;
@@ -328,7 +328,7 @@ function arrange(list, items, kept, jump) {
   const at = items.indexOf(kept);
   kept.before(...items.slice(0, at));
   kept.after(...items.slice(at + 1));
-  if (glide) requestAnimationFrame(() => { // by then the browser has laid out the list; asking now would force it to
+  if (glide) requestAnimationFrame(() => { // by then the browser has laid out the list; measuring now would force that
     const by = items.map((item, i) => [before[i][0] - item.offsetLeft, before[i][1] - item.offsetTop]);
     items.forEach((item, i) => {
       const [x, y] = by[i];

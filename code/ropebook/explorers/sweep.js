@@ -1,5 +1,5 @@
-// The score of equal vectors as a function of distance: small panels for ten bases, and a large one for the reader's
-// base.
+// The score of equal vectors as a function of distance: small panels for ten bases, and a large one for the base that
+// the reader chooses.
 
 import { BASES, dials, MOST_LENGTH, NEAR } from "./sweep.py";
 import { cosSinGrid, countMaxima, fourierSum, invFreq, lastCall, minMaxBand, unfolded } from "./kit/rope.js";
@@ -12,9 +12,9 @@ import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { explorer } from "./kit/mount.js";
 
-// Σ cos Δθ_i divided by d/2, at the distances 0 … 127, and in each further octave at twice the distances of the
-// previous octave. As in fourierSums, we compute in blocks, here of 16 distances A ± B. Doubling A and B doubles the
-// angles, which needs no further cosines.
+// Σ cos Δθ_i divided by d/2. The first distances are 0 … 127, and each further octave has twice the distances of the
+// previous one. As in fourierSums, we compute in blocks, here of 16 distances A ± B. Doubling A and B doubles the
+// angles, which requires no further cosines.
 function octaveCurve(dim, base, octaves) {
   const half = 8;
   const middles = NEAR / (2 * half);
@@ -56,8 +56,8 @@ const lastCurves = lastCall((dim) => BASES.map((base) => {
   return { curve, half: firstHalf(curve, dim, base) };
 }));
 
-// The first distance at which the curve is below ½, among all distances and not only the displayed ones, or −1. We
-// search ranges that double in length, because most curves soon fall below ½.
+// The first distance at which the curve is below ½, or −1. All distances count, not only the displayed ones. We search
+// ranges that double in length, because most curves soon fall below ½.
 function firstHalf(curve, dim, base) {
   const early = curve.subarray(0, NEAR).findIndex((value) => value < 0.5);
   if (early >= 0) return early;
@@ -89,7 +89,7 @@ function compute({ base, dim, length }) {
   return {
     distances, // the distances at which the ten curves are sampled
     curves: ten.map(({ curve }) => curve.subarray(0, shown)),
-    halves: ten.map(({ half }) => (half < length ? half : -1)), // where each curve is first below ½
+    halves: ten.map(({ half }) => (half < length ? half : -1)), // the distance at which each curve is first below ½
     values, // the curve of the chosen base, at every distance
     belowHalf: values.findIndex((value) => value < 0.5),
     firstNegative: values.findIndex((value) => value < 0),
@@ -128,7 +128,8 @@ function tenBoxes(width, top, bottom) {
   });
 }
 
-// The base whose curve falls below ½ at this distance, interpolated on a logarithmic scale between the ten bases.
+// The base for which the curve first falls below ½ at this distance, interpolated on a logarithmic scale between the
+// ten bases.
 function baseFor(distance, halves) {
   const reach = halves.map((half) => (half < 0 ? MOST_LENGTH : half));
   const k = reach.findIndex((half) => half >= distance);
@@ -153,7 +154,7 @@ function build(stage, app) {
     return lastCall((...given) => redrawn(groups[k], () => make(...given))); // redrawn only when the arguments change
   });
   const [wholeOf, smallOf, sampledOf] = [0, 1, 2].map(() => lastCall(pixelsOf));
-  let drawn; // { main, values, halves, place }: the large curve and where it falls below ½, as last drawn
+  let drawn; // { main, values, halves, place }: the large curve and where it falls below ½, as drawn last
   const dial = dials.find(({ trait }) => trait === "base");
   const showHandle = hand(app, handle, {
     label: "The base, by where its score falls below half",
@@ -249,7 +250,7 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
     mark(place, level, colour) {
       if (place >= 0) line([x(place), y(level)], [x(place), top + height], paints[colour], 2);
     },
-    // Draws a line as long as its oscillations can be told apart; beyond that, draws the band that they fill.
+    // Draws a line as long as its oscillations are distinguishable, and beyond that the band that they fill.
     curve({ at, low, high, resolved }, colour, lineWidth, alpha = 1) {
       context.lineJoin = "round";
       context.lineWidth = lineWidth;
@@ -284,13 +285,14 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
   };
 }
 
-// The outermost of each value and its neighbours. This shows the extent of oscillations that are too fast to draw.
+// The minimum or maximum of each value and its neighbours. It shows the extent of oscillations that are too fast to
+// draw.
 function envelope(values, outermost) {
   return values.map((_, k) => outermost(...values.slice(Math.max(0, k - 2), k + 3)));
 }
 
-// How the samples of a curve, from distance 1 on, share the pixels of a panel with this width: each pixel's first
-// sample, followed by the number of samples, and the coordinate of each pixel.
+// How the samples of a curve, from distance 1 on, share the pixels of a panel with this width. Returns each pixel's
+// first sample, followed by the number of samples, and the coordinate of each pixel.
 function pixelsOf(sampled, width, length) {
   const x = scale([1, length - 1], [0, width], true);
   const [edges, at] = [[], []];

@@ -1,4 +1,4 @@
-// A cache of keys while the base grows with the text. Each key keeps the rotation that it got when it arrived.
+// A cache of keys while the base grows with the text. Each key keeps the rotation that it received when it arrived.
 
 import { dials, MOST_KEYS, TOP_ERROR } from "./timelapse.py";
 import { hundredths, invFreq, lastCall } from "./kit/rope.js";
@@ -37,7 +37,7 @@ function rms(values) {
 function scoreErrors(keys, dials) {
   const theta = invFreq(dials.dim, dials.base);
   const pairs = theta.length;
-  // Pair i has θ_i · S^(−i/(pairs − 1)), so each pair is scaled by S^(−1/(pairs − 1)) more than the previous one.
+  // Pair i has θ_i · S^(−i/(pairs − 1)), so each pair is scaled by S^(−1/(pairs − 1)) more than the pair before it.
   const step = (length) => effectiveScale(length, dials) ** (-1 / (pairs - 1));
   const now = new Float64Array(pairs);
   for (let i = 0, slower = 1, by = step(dials.length); i < pairs; i += 1, slower *= by) now[i] = slower;
@@ -69,7 +69,7 @@ function compute(dials) {
 const CELLS = 50; // top of the tokens
 const LEGEND = 30; // height of the legend below the tokens
 const PLOT = 42; // space below the curve for the axis
-const SECONDS = 8; // playback time for a text that fills the whole room
+const SECONDS = 8; // playback time for a text of the maximum length
 
 function build(stage, app) {
   play(app, {
@@ -86,7 +86,7 @@ function build(stage, app) {
   const whole = html("div", {}, canvas, picture, pad);
   stage.append(whole);
   let lengthAt; // a function from a point in the picture to the text's length
-  let error; // the error of the scores, as last drawn
+  let error; // the error of the scores, as drawn last
   const showPad = hand(app, pad, {
     label: "Length of the text: left and right to take away or add a token",
     area: true,
@@ -98,7 +98,7 @@ function build(stage, app) {
   });
 
   let context;
-  let painted; // how many tokens are painted as part of the text; −1: nothing has been painted
+  let painted; // the number of tokens that are painted as part of the text; −1: nothing has been painted
   const startTokens = lastCall((width, height) => {
     context = fitCanvas(canvas, width, height);
     painted = -1;
@@ -141,7 +141,7 @@ function build(stage, app) {
   };
 }
 
-// Which of the first `many` cells is closest to a point. We search for the row first.
+// The index, among the first `many` cells, of the one closest to a point. We search for the row first.
 function nearestCell({ centre }, many, x, y) {
   let [nearest, least] = [0, Infinity];
   for (let n = 0; n < many; n += 1) {
@@ -152,7 +152,7 @@ function nearestCell({ centre }, many, x, y) {
   return nearest;
 }
 
-// The colours for the trained base and for larger bases; the larger the base, the deeper the colour.
+// The colours for the trained base and for larger bases. The larger the base, the deeper the colour.
 const lastPalette = lastCall((theme) => {
   const larger = Array.from({ length: 65 }, (_, k) => css(mix(theme.paper, theme["2"], 0.3 + (0.7 * k) / 64)));
   return {
@@ -170,7 +170,7 @@ function gapOf(cell) {
   return cell >= 12 ? 2 : cell >= 4 ? 1 : 0.5;
 }
 
-// Paints the tokens in the half-open range; the others are not touched.
+// Paints the tokens in the half-open range; the others are left as they are.
 function paintTokens(context, { cell, centre }, /** @type {number[]} */ range, { bases }, dials, highest, paints) {
   const side = cell - gapOf(cell);
   for (let n = range[0]; n < range[1]; n += 1) {
@@ -197,7 +197,7 @@ function errorTitle(y) {
   return titled(0, y, "Error of its score with each key", "In units of the scores’ spread. √2: unrelated");
 }
 
-// What the colours mean.
+// Explains the colours.
 function legend(y, { room, base, trained_length }, highest, paints) {
   const text = (x, words) => svg("text", { x, y, "font-size": 12, class: "rb-quiet" }, words);
   const first = `base ${tidy(base)}, up to L`;
@@ -243,7 +243,7 @@ function describe({ bases, error }, { length, trained_length, base }) {
     const all = length === 1 ? "The only token is" : `All ${length} tokens, including the query, are`;
     return `${all} rotated with the trained base, ${tidy(base)}: no score is off.`;
   }
-  const older = length - trained_length; // the number of key bases that differ from the query's
+  const older = length - trained_length; // the number of keys whose base differs from the query's
   return `The query, token ${length}, is rotated with base ${tidy(bases.at(-1))}. The ${length - 1} keys before it `
     + `keep ${count(older, "older base")}. For random q and k its scores are off by `
     + `${exact(error, 2)} times their own spread; unrelated scores would be off by ${exact(Math.SQRT2, 2)}.`;

@@ -54,12 +54,12 @@ function compute({ position, base, dim, pair }) {
 const PLANE = 320;
 const PRODUCT = 312; // width of the matrix and the two pairs next to it
 const TOP = 48; // top of the plane
-const LEAST_WIDTH = 242; // of the plane's titles
+const LEAST_WIDTH = 242; // the least width of the plane's titles
 const LOW = 150; // the least height of the row of small dials
 const WAVES_TOP = 202;
 const WAVES_END = 318;
 const EIGHTH = { dim: 4, base: 1.62114, pair: 1, position: 1 }; // with base 16/π², pair 1 rotates by π/4 per position
-const PACE = 5; // positions per second
+const PACE = 5; // speed in positions per second
 const ENTRIES = ["1", "ink"]; // the colours of a pair's two entries
 
 function build(stage, app) {
@@ -160,7 +160,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
   put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - reach}v${2 * reach}` });
   put(plane.circle, { cx: centre[0], cy: centre[1], r: radius });
 
-  // The remaining angle after removing whole turns, which is what can be seen.
+  // The remaining angle without whole turns, which is the one that can be seen.
   const left = angle % (2 * Math.PI);
   const bow = 0.36 * radius;
   const [began, ends] = [text(at(from, 0.36)), text(at(from + left, 0.36))];
@@ -179,7 +179,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
     return svg("circle", { cx, cy, r: 4, style: `fill: var(--rb-1); opacity: ${((k + 4) / (past + 3)).toFixed(2)}` });
   }));
 
-  // The latest positions get their labels first, if there is room. Only the first and the last have long labels.
+  // The most recent positions are labelled first, if there is room. Only the first and the last have long labels.
   const names = [[position, x, y, "font-weight: 700; fill: var(--rb-1)"],
     [0, start[2 * pair], start[2 * pair + 1], "fill: var(--rb-muted)"],
     ...Array.from({ length: position < 100 ? past : 0 }, (_, k) => {
@@ -203,7 +203,7 @@ function degrees(angle) {
   return `${size >= 0.001 ? size.toFixed(size < 10 ? 3 : 1) : tidy(size)}°`;
 }
 
-// Draws the product: the 2 × 2 matrix times the pair at position 0 is the pair at m.
+// Draws the product: the 2 × 2 matrix multiplied by the pair at position 0 is the pair at m.
 function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start, turned }, { position, pair }) {
   const column = (right, values, paint) => values.map((value, row) => svg("text", {
     x: right, y: top + 72 + 30 * row, "text-anchor": "end", "font-size": 16, ...(paint ? inColour(paint[row]) : {}),
@@ -264,7 +264,7 @@ function drawWaves(waves, /** @type {number[]} */ [left, high, width, tall], dat
   }));
 }
 
-// What is behind, and what has turned.
+// The colours of the rings and hands: what is still to come, and what has been turned.
 const RINGS = ["grid", "1"];
 const HANDS = ["muted", "1"];
 
@@ -280,8 +280,8 @@ function buildDials() {
   return { ...dials, group: svg("g", {}, ...Object.values(dials)) };
 }
 
-// Draws a dial for each pair: where it points, where it started, and a ring that shows how far it has turned. Returns
-// the dials' centres.
+// Draws a dial for each pair: its current direction, where it started, and a ring that shows how far it has turned.
+// Returns the centres of the dials.
 function drawDials(dials, top, area, { angles, start, turned, young }, { position, pair }) {
   const pairs = angles.length;
   const named = pairs <= 16;

@@ -1,4 +1,5 @@
-// The address's fragment, #key.trait=text&key.trait=text, which all figures of a page share. This file needs no page.
+// The fragment of the address, #key.trait=text&key.trait=text, which all figures on a page share. This file doesn't use
+// the page.
 
 import { parseDial } from "./dials.js";
 
@@ -14,8 +15,8 @@ export function readAddress(hash, key) {
   });
 }
 
-// Returns the new fragment, with this figure's entries replaced and those of other figures kept; "" if no entries are
-// left.
+// Returns the new fragment. This figure's entries are replaced, and those of other figures kept. Returns "" if no
+// entries are left.
 export function writeAddress(hash, key, entries) {
   const others = hash.slice(1).split("&").filter((entry) => entry.includes("=") && !entry.startsWith(`${key}.`));
   const own = entries.map(([trait, text]) => {
@@ -25,7 +26,7 @@ export function writeAddress(hash, key, entries) {
   return all.length ? `#${all.join("&")}` : "";
 }
 
-// Reads the dials' values from an address's entries, with defaults for dials that are missing, and collects errors. The
+// Reads the dials' values from the entries of an address, with defaults for missing dials, and collects errors. The
 // values are not settled yet: dials that depend on one another must all be read before any of them is adjusted.
 export function readDials(dials, initial, entries) {
   const asked = new Map(entries);

@@ -1,4 +1,5 @@
-// A page's questions, in the figure's card, one at a time: it asks, the reader does, and then it says why.
+// Asks a page's questions one at a time, in the figure's card. The card asks the question, the reader tries it, and
+// then the card gives the reason.
 
 import { settingsOf, together } from "./steps.js";
 import { html, put, setText } from "./elements.js";
@@ -8,7 +9,7 @@ const GUESSED = "Now try it";
 const DONE = "✓ Done";
 const SHOWN = "Shown";
 
-// What was said of a guess; both answers are given as they stand on the page, as sentences or parts of one.
+// The response to a guess. Both answers are given as they are written on the page, as sentences or parts of a sentence.
 export function verdict(guess, right) {
   const ended = (text) => (/[.?!]$/.test(text) ? text : `${text}.`);
   if (guess === null) return `The answer: ${ended(right)}`;
@@ -16,18 +17,20 @@ export function verdict(guess, right) {
   return `You said: ${ended(guess)} But: ${ended(right)}`;
 }
 
-// steps: of each the nodes of its question, its answers and its reason, which answer is right, `start`, `show` and
-// `goal` as texts, and `hides`, what the figure keeps back until the reader has guessed or turned a dial.
-// figure: begin(settings) sets the dials; front(dials) places those that are to be turned next to the question;
-// reveal() scrolls to where all of it can be seen; setting(), how the dials are set, as a text; met(goal); root, the
-// figure's element, which hides what would tell; place, where the questions go.
-// told(at, guess) hears of each step that is answered, so that the page can keep it. Returns what is to be called after
-// each drawing.
+// steps: for each step, the nodes of its question, its answers and its reason, and the index of the right answer.
+// `start`, `show` and `goal` are texts. `hides` names what the figure hides until the reader has guessed or moved a
+// dial.
+// figure: begin(settings) sets the dials; front(dials) puts the dials to be moved next to the question; reveal()
+// scrolls until the whole step is visible; setting() returns the dials' setting as a text; met(goal) says whether a
+// goal is met; root is the figure's element, which hides whatever would give the answer away; place is the element for
+// the questions.
+// told(at, guess) is called for each step that is answered, so that the page can keep it. Returns the function to call
+// after each drawing.
 export function asking(steps, figure, told) {
   const state = { at: 0, guess: null, phase: "asked", armed: false, touched: false, setting: figure.setting() };
   const parts = made();
   const step = () => steps[state.at];
-  // The dials that are to be turned; none of them where a hand drags something in the picture.
+  // The dials to be moved. None if the reader has to drag something in the picture.
   const drags = () => /\bdrag\b/i.test(textOf(step().question));
   const turned = () => (drags() ? [] : settingsOf(step().show).map(([trait]) => trait));
 
@@ -74,7 +77,7 @@ export function asking(steps, figure, told) {
       });
       return button;
     }));
-    say(); // its room is kept from the start, so that nothing moves under the hand when the goal is met
+    say(); // its space is reserved from the start, so that nothing moves under the reader's hand when the goal is met
     figure.front(turned());
     state.armed = !figure.met(step().goal);
     parts.spoken.replaceChildren();
@@ -90,7 +93,7 @@ export function asking(steps, figure, told) {
 
   parts.setUp.addEventListener("click", () => setUp(step().start));
   parts.tell.addEventListener("click", () => {
-    state.phase = "shown"; // before the dials turn, since the reader did not turn them
+    state.phase = "shown"; // must be set before the dials move, because the reader didn't move them
     figure.begin(together(step().start, step().show));
     finish("shown");
     figure.reveal();
@@ -132,7 +135,7 @@ function made() {
   const asks = html("div", { class: "rb-try-asks" }, answers, html("div", { class: "rb-try-row" }, setUp, tell));
   const tells = html("div", { class: "rb-try-tells" }, why, html("div", { class: "rb-try-row" }, next, again));
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
-  // A group, not a landmark, since a page may have several.
+  // A group rather than a landmark, because a page may have several.
   const root = html("div", { class: "rb-try", role: "group", "aria-label": "Try this" },
     html("p", { class: "rb-try-head" }, place, mark), question, html("div", { class: "rb-try-both" }, asks, tells),
     spoken);

@@ -1,4 +1,4 @@
-// The page's colours, and blends of them.
+// The page's colours, and ways to blend them.
 
 import { PALETTE } from "../../colours.py";
 import { html } from "./elements.js";
@@ -6,9 +6,9 @@ import { lastCall } from "./rope.js";
 
 export const COLOURS = Object.keys(PALETTE);
 
-// Returns the theme's colours as [r, g, b], from the CSS variables that el inherits. An element that isn't on the page
-// yet has no variables, so it gets those of the body. (JupyterLab, for example, renders cells before they come into
-// view.)
+// Returns the theme's colours as [r, g, b], taken from the CSS variables that `el` inherits. An element that isn't on
+// the page yet has no variables, so it gets those of the body. (JupyterLab, for example, renders cells before they come
+// into view.)
 export function readTheme(el) {
   const box = html("div", { class: "rb rb-hidden" });
   const probe = box.appendChild(html("span"));
@@ -22,7 +22,7 @@ export function readTheme(el) {
   return theme;
 }
 
-// Calls back when the page or the system switches between light and dark. Returns a function that stops listening.
+// Calls `callback` when the page or the system switches between light and dark. Returns a function that stops this.
 export function watchTheme(callback) {
   const names = ["data-theme", "theme", "class", "data-jp-theme-light", "data-vscode-theme-kind"];
   const observer = new MutationObserver(callback);

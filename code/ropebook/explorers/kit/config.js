@@ -1,5 +1,5 @@
-// Explains what a config.json says about positions: reads the text, extracts its facts, and derives others from them.
-// The rules of ropebook.explain arrive as data. The Python modules with the same names work the same way, and both are
+// Explains what a config.json says about positions: parses the text, extracts its facts, and derives further ones. The
+// rules of ropebook.explain arrive as data. The Python modules with the same names work the same way, and both are
 // tested on the same cases.
 
 import { fill, isGiven, isTrue, numberText, quantity, shortText, withCommas } from "./language.js";
@@ -19,7 +19,7 @@ const keysOf = (given) => Object.keys(given).sort(byCodePoints);
 
 // ---- The text ----
 
-// Parses the text as a dictionary, or returns an Error whose message begins with the error's name.
+// Parses the text as a dictionary. Throws an Error whose message begins with the name of the problem.
 export function parsedConfig(text, { limits }) {
   if ([...text].length > limits.characters) {
     throw new Error(`too-long: the text has more than ${withCommas(String(limits.characters))} characters`);
@@ -77,7 +77,7 @@ function badValue(reading, key, how, found) {
   reading.stopped = true;
 }
 
-// Extracts the requested facts from a file. A fact is null if it is missing from the file or has an unsuitable value.
+// Extracts the requested facts from a file. A fact is null if it is missing from the file or has an invalid value.
 function take(reading, given, wanted, names = {}, strict = /** @type {string[]} */ ([])) {
   const taken = facts();
   for (const [fact, how] of Object.entries(wanted)) {
@@ -132,7 +132,7 @@ function unknownKeys(reading, part, family) {
   if (unknown.length) say(reading, "unknown-key", { keys: unknown });
 }
 
-// Derives the facts that concern the whole file.
+// Derives further facts about the whole file.
 function following(found, family) {
   const { width, heads, layers } = found;
   const quotient = width && heads ? Math.floor(width / heads) : null;
@@ -283,7 +283,7 @@ function baseAndShare(table, family, layers) {
   };
 }
 
-// The trained length and the target length, if the file specifies them.
+// The trained length and the target length, as far as the file specifies them.
 function lengthsOf(table, rules) {
   const { kind, maximum, factor } = table;
   const given = first(table.file_original, table.rope_original, table.assumed_original);
@@ -361,8 +361,8 @@ export function sentences(table, found) {
   return [...said].map(([subject, parts]) => [subject, parts.join(" ")]);
 }
 
-// Reads a text and derives the facts about its tables, except for those that have to be computed. `length` is the
-// number of tokens that the reader asks about, or null.
+// Reads a text, and derives all facts about its tables except those that have to be computed. `length` is the number of
+// tokens that the reader asks about, or null.
 export function readConfig(text, rules, length) {
   const reading = readFile(parsedConfig(text, rules), rules);
   const stops = [doubtsOf(reading, reading.facts, "file"), ...reading.tables.map((table) => {

@@ -1,14 +1,16 @@
-// Converts a dial's value to and from text and slider positions, and handles keys. This file doesn't use the page.
+// Converts a dial's value to and from text and slider positions, and handles key presses. This file doesn't use the
+// page.
 
 import { readNumber } from "./numbers.js";
 
 // A dial is { trait, kind, label, note }, with further properties that depend on its kind:
-//   "number": min, max; whole, and if so step; log, if its slider is logarithmic; below, above, between: reasons for
-//             a refusal; within { dial, times, plus }: at most times · that dial's value + plus
+//   "number": min, max; whole, with step if it is true; log, if its slider is logarithmic; below, above, between: the
+//       reasons given for rejecting a value; within { dial, times, plus }: the value is at most times · that dial's
+//       value + plus
 //   "switch": no other properties
-//   "choice": options, a list of texts; names, their names on the page, if these are different
-//   "text":   parse(text, values) → value, or an Error that says why not; format(value) → text;
-//             lines, if it may have several lines
+//   "choice": options, a list of texts; names, the options' names on the page if they are different
+//   "text":   parse(text, values) → value, or an Error that gives the reason; format(value) → text; lines, if the text
+//             may have several lines
 export function parseDial(dial, text, values) {
   if (dial.kind === "text") return dial.parse(text, values);
   if (dial.kind === "switch") {
@@ -30,7 +32,7 @@ export function parseDial(dial, text, values) {
   return value;
 }
 
-// Returns the dial with the limits imposed by the other dials' current values.
+// Returns the dial with the limits that the current values of other dials impose.
 export function present(dial, values) {
   if (!dial.within) return dial;
   const { dial: other, times, plus, label } = dial.within;
@@ -69,8 +71,8 @@ export function snap(dial, value) {
   return dial.whole ? dial.min + Math.round((inside - dial.min) / step) * step : inside;
 }
 
-// Sliders run from 0 to 1000, on a linear or logarithmic scale. (The latter uses the value plus one if the dial begins
-// at 0.)
+// Sliders run from 0 to 1000, on a linear or a logarithmic scale. (A logarithmic scale uses the value plus one if the
+// dial begins at 0.)
 export function toSlider(dial, value) {
   const { min, max } = dial;
   const more = min === 0 ? 1 : 0;
@@ -87,8 +89,8 @@ export function fromSlider(dial, at) {
   return snap(dial, dial.whole ? value : Number(value.toPrecision(3)));
 }
 
-// The value after a key press. Arrow keys move by one step or by a hundredth of the slider, page keys by a factor of 2
-// or by a tenth.
+// The value after a key press. Arrow keys move by one step or by a hundredth of the slider. Page keys move by a factor
+// of 2 or by a tenth of the slider.
 export function nudge(dial, value, key) {
   const sign = ["ArrowRight", "ArrowUp", "PageUp"].includes(key) ? 1 : -1;
   const page = key.startsWith("Page");

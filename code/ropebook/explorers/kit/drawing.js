@@ -8,7 +8,7 @@ import { hundredths } from "./rope.js";
 export const NARROW = 520;
 
 // Resizes the canvas to width × height CSS pixels, and keeps it sharp on high-density screens. Returns its context,
-// cleared and with default settings. (If the size stays the same, the canvas is reused.)
+// cleared and with default settings. (The canvas is reused if its size stays the same.)
 export function fitCanvas(canvas, width, height) {
   const density = window.devicePixelRatio || 1;
   const size = { width: Math.round(width * density), height: Math.round(height * density) };
@@ -21,8 +21,8 @@ export function fitCanvas(canvas, width, height) {
   return context;
 }
 
-// Paints an image of columns × rows cells, stretched to fill a rectangle of the canvas. levelOf(column, row), 0 … 1,
-// blends the two colours.
+// Paints an image of columns × rows cells, stretched to fill a rectangle of the canvas. levelOf(column, row), from 0 to
+// 1, blends the two colours.
 let unscaled;
 
 export function paintCells(context, /** @type {number[]} */ [x, y, width, height], columns, rows, colours, levelOf) {
@@ -62,13 +62,13 @@ export function scale(/** @type {number[]} */ [from, to], /** @type {number[]} *
   return (value) => start + (end - start) * at(value);
 }
 
-// A title and, below it, a note of one or more parts that says what is shown.
+// A title with a note below it. The note has one or more parts, and says what is shown.
 export function titled(x, y, title, ...note) {
   return [svg("text", { x, y: y + 14, "font-size": 14, "font-weight": 600 }, title),
     svg("text", { x, y: y + 33, "font-size": 12, class: "rb-quiet" }, ...note)];
 }
 
-// Half the width of a framed label, which marks something that can be dragged.
+// Half the width of a framed label. Framed labels mark things that can be dragged.
 export function pillHalf(text) {
   return textWidth(text, 13, 600) / 2 + 8;
 }
@@ -92,9 +92,9 @@ export function pairAxis(x, pairs, /** @type {number[]} */ [from, to], floor) {
   }, "pair i")];
 }
 
-// Packs count squares into an area [left, top, width, height], as large as possible but at most `most` wide, in rows of
-// equal length with a gap below each row. Returns the size of a square and a function that gives the centre of the i-th
-// one.
+// Packs `count` squares into an area [left, top, width, height]. They are as large as possible but at most `most` wide,
+// in rows of equal length with a gap below each row. Returns the size of a square, and a function that returns the
+// centre of the i-th one.
 export function packCells(count, [left, top, width, height], gap, most = 96) {
   let cell = Math.min(most, width);
   const rowsFor = (size) => Math.ceil(count / Math.floor(width / size));
@@ -106,17 +106,17 @@ export function packCells(count, [left, top, width, height], gap, most = 96) {
   return { cell, centre };
 }
 
-// Style for an SVG text in the theme colour with this name.
+// The style of an SVG text in the theme colour with this name.
 export function inColour(name) {
   return { style: `fill: var(--rb-${name})` };
 }
 
-// The attribute that gives a line the theme colour of this name. `more` is additional CSS.
+// The style attribute of a line in the theme colour with this name. `more` is additional CSS.
 export function lined(colour, width, more = "") {
   return { style: `fill: none; stroke: var(--rb-${colour}); stroke-width: ${width}; stroke-linecap: round; ${more}` };
 }
 
-// The path of an arrow with an open head between two points. Short arrows have a smaller head.
+// The path of an arrow with an open head, from one point to another. Short arrows have a smaller head.
 export function arrowPath(/** @type {number[]} */ [x1, y1], /** @type {number[]} */ [x2, y2], head = 10) {
   const [dx, dy] = [x2 - x1, y2 - y1];
   const length = Math.hypot(dx, dy);
@@ -143,7 +143,7 @@ export function niceStep(range, most) {
 }
 
 // The axis levels for a range that includes 0 and all values. The range is a whole number of steps, so that the axis
-// stays the same if the values change only a little.
+// stays the same if the values change only slightly.
 export function levelsOf(values) {
   const [least, greatest] = [Math.min(0, ...values), Math.max(0, ...values)];
   const step = niceStep(greatest - least || 1, 4);
@@ -153,7 +153,7 @@ export function levelsOf(values) {
 
 /** @typedef {(value: any) => string} Format */
 
-// Draws tick marks and numbers along the bottom or the left, in a group of their own that is placed at the axis.
+// Draws tick marks and numbers along the bottom or the left, in their own group, which is placed at the axis.
 export function axis(group, side, place, ticks, /** @type {Format} */ format = String) {
   redrawn(group, () => ticks.map((tick) => {
     const at = place(tick);
@@ -165,8 +165,8 @@ export function axis(group, side, place, ticks, /** @type {Format} */ format = S
   }));
 }
 
-// The path around a band that extends from low[b] to high[b] at xs[b]. Where the two are equal, the band is only a
-// line, so it needs a stroke as well.
+// The path around a band that extends from low[b] to high[b] at xs[b]. If the two are equal, the band is only a line,
+// so it also needs a stroke.
 export function bandPath(xs, low, high) {
   const there = xs.map((x, b) => `${hundredths(x)},${hundredths(high[b])}`);
   const back = xs.map((x, b) => `${hundredths(x)},${hundredths(low[b])}`).reverse();

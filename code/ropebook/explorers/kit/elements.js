@@ -13,13 +13,13 @@ export function svg(tag, attributes = {}, ...children) {
   return filled(spareNode(tag) ?? noted(document.createElementNS(SVG, tag)), attributes, children);
 }
 
-// While a group is being redrawn, its old elements by tag, and the elements created for it so far.
+// While a group is being redrawn: its old elements, grouped by tag, and the elements created for it so far.
 let redrawing = null;
 const lastMade = new WeakMap();
 
 // Replaces a group's content with the result of make(). Meanwhile, html() and svg() reuse the nodes that they created
 // for the group last time, with new attributes and texts. That is much cheaper than creating new nodes, and costs
-// nothing for nodes that don't change. No other code may therefore keep these nodes or listen to their events.
+// nothing for nodes that don't change. Other code must therefore not keep these nodes or listen to their events.
 export function redrawn(group, make) {
   const outer = redrawing;
   redrawing = { before: lastMade.get(group) ?? {}, now: {} };
@@ -44,7 +44,7 @@ function noted(node) {
 function filled(node, attributes, children) {
   for (const name in lastPut.get(node)) if (!(name in attributes)) put(node, { [name]: null });
   put(node, attributes);
-  if (children.length) setChildren(node, children); // otherwise the caller that filled it before fills it again
+  if (children.length) setChildren(node, children); // otherwise, the caller that filled it before fills it again
   return node;
 }
 
@@ -61,7 +61,7 @@ function setChildren(node, children) {
   while (now.length > children.length) node.lastChild.remove();
 }
 
-// Sets the attributes that differ from last time; the others cost almost nothing. null removes an attribute.
+// Sets the attributes that differ from last time; unchanged ones cost almost nothing. null removes an attribute.
 const lastPut = new WeakMap();
 
 export function put(node, attributes) {

@@ -1,5 +1,5 @@
-// The frequencies that a configuration asks for, what they mean for its pairs, and code snippets that use its numbers.
-// The Python modules ropebook.explain.frequencies, report and snippets do the same.
+// The frequencies that a configuration specifies, what they mean for its pairs, and code snippets that use its numbers.
+// The Python modules frequencies, report and snippets in ropebook.explain do the same.
 
 import { fill, isGiven, isTrue, quantity, shortText } from "./language.js";
 import { readConfig, sentences } from "./config.js";
@@ -7,12 +7,12 @@ import { invFreq } from "./rope.js";
 import { keptByTurns } from "./yarn.js";
 
 const LEVELS = ["wrong", "suspicious", "unknown"]; // the levels of findings, in reporting order
-const NEARLY = 1e-9; // angles that differ by at most this share count as equal
+const NEARLY = 1e-9; // angles count as equal if they differ by at most this share
 
 const divided = (theta, by) => theta.map((one, i) => one / by(i));
 const mixed = (theta, factor, kept) => theta.map((one, i) => ((1 - kept[i]) / factor + kept[i]) * one);
 
-// θ for short texts and for the target length, and the factor for cosines and sines.
+// θ for short texts and for the target length, and the factor on cosines and sines.
 /** @type {Record<string, (theta: number[], table: any) => { short: number[], long: number[], onCos?: number }>} */
 const SCALED = {
   default: (theta) => ({ short: theta, long: theta }),

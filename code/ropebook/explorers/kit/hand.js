@@ -6,12 +6,13 @@ import { put } from "./elements.js";
 const KEYS = ["ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp", "PageDown", "PageUp", "Home", "End"];
 
 // Turns an empty HTML element into a draggable handle. It lies over the picture and is a child of the picture's
-// container. It can't be part of the SVG, because that is a single image, whose parts can't be focused by name.
-//   at(x, y, event)  the dials for a pointer position, in pixels from the container's upper left; null: no change
+// container. It can't be part of the SVG, because the SVG is a single image, whose parts can't get focus or a name.
+//   at(x, y, event)  the dials for a pointer position, in pixels from the container's upper left corner; null: no
+//                    change
 //   keys(key)        the dials after a key press; null leaves the key to the page
 //   label            the handle's name: a text, or label(values)
-//   value(values)    for a handle that sets one number: { now, min, max, text }, which makes the handle a slider; by
-//                    default it only has a label
+//   value(values)    for a handle that sets one number: { now, min, max, text }, which makes the handle a slider;
+//                    without it, the handle only has a label
 //   area             true: a wide area, on which a thumb may also scroll the page by moving up or down
 //   place(values)    optional, for a small handle: its position [x, y], so that it doesn't jump to the pointer
 //   cursor           optional
@@ -26,7 +27,7 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
     if (next) app.change(next);
   };
   const thumb = (event) => area && event.pointerType === "touch";
-  // A thumb that moves up or down rather than sideways is probably starting to scroll.
+  // A thumb that moves up or down rather than sideways is probably about to scroll.
   const sideways = ({ clientX: x, clientY: y }) => Math.abs(x - held.from[0]) > Math.max(6, Math.abs(y - held.from[1]));
 
   app.listen(node, "pointerdown", (event) => {
@@ -73,8 +74,8 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
 }
 
 // The keys and the value of a handle for one dial. Arrow and page keys work as on the dial's slider; Home and End go to
-// the current limits. limits(values) returns [smallest, largest] if they aren't the dial's own limits; text(values)
-// returns the value as announced by screen readers.
+// the current limits. limits(values) returns [smallest, largest] if they differ from the dial's own limits.
+// text(values) returns the value as screen readers announce it.
 export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {}) {
   const { limits = () => [dial.min, dial.max], text } = options;
   const now = (values) => values[dial.trait];
@@ -92,9 +93,9 @@ export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {
   };
 }
 
-// A handle that covers a wide area of the picture and sets a dial by its horizontal position. valueAt(share) is the
-// dial's value at a share, 0 … 1, of the distance between ends() = [left, right], in pixels; limits: the current
-// limits.
+// A handle that covers a wide area of the picture and sets a dial by its horizontal position. ends() returns [left,
+// right] in pixels. valueAt(share) returns the dial's value at a share, from 0 to 1, of the distance between them.
+// limits returns the current limits.
 export function across(app, node, dial, /** @type {Record<string, any>} */ options) {
   const { ends, limits = () => [dial.min, dial.max], valueAt, text, ...more } = options;
   const evenly = (share) => {
@@ -113,8 +114,8 @@ export function across(app, node, dial, /** @type {Record<string, any>} */ optio
   });
 }
 
-// Returns the value that a key selects: the next of several stops or, for page keys, half or double the value, within
-// the limits. null leaves the key to the page.
+// Returns the value that a key selects, within the limits: the next of several stops or, for page keys, half or double
+// the value. null leaves the key to the page.
 export function stopKeys(key, /** @type {number[]} */ stops, now, [least, most]) {
   if (!KEYS.includes(key)) return null;
   const [before, after] = [stops.findLast((stop) => stop < now), stops.find((stop) => stop > now)];

@@ -4,7 +4,7 @@ import { count } from "./text.js";
 import { formatDial, fromSlider, limitsOf, nudge, present, toSlider } from "./dials.js";
 import { html, put, setText } from "./elements.js";
 
-// A dial with its limits, which are visible while it has focus, and with space below its field for an error message.
+// A dial with its limits, which are visible while it has focus, and with space for an error message below its field.
 export function knob(dial, id, app) {
   const { box, field, show } = KINDS[dial.kind](dial, id, app);
   const limits = html("span", { class: "rb-limits", id: `${id}-limits` });
@@ -12,7 +12,7 @@ export function knob(dial, id, app) {
   box.append(why, limits);
   return {
     box,
-    // idle: the reason why the dial currently has no effect, if there is one.
+    // idle: the reason why the dial currently has no effect, if any.
     show(values, idle) {
       const now = present(dial, values);
       setText(limits, idle || limitsOf(now));

@@ -1,8 +1,8 @@
 // The small language in which the rules are written: conditions, and sentences that contain facts.
-// ropebook.explain.language does the same. A missing fact is undefined or null.
+// ropebook.explain.language does the same in Python. A missing fact is undefined or null.
 
-const MOST_ITEMS = 8; // maximum number of items shown from a list in a file
-const LONGEST_SHOWN = 60; // maximum number of characters shown from a text in a file
+const MOST_ITEMS = 8; // the maximum number of items shown for a list in a file
+const LONGEST_SHOWN = 60; // the maximum number of characters shown for a text in a file
 const UNKNOWN = "unknown";
 
 const COMPARED = {
@@ -27,7 +27,7 @@ export function isGiven(found) {
   return found !== undefined && found !== null;
 }
 
-// Whether a condition holds for the facts.
+// Whether a condition holds for the given facts.
 export function isTrue(condition, facts) {
   if (typeof condition === "boolean") return condition;
   if (typeof condition === "string") return facts[condition] === true;
@@ -37,7 +37,7 @@ export function isTrue(condition, facts) {
   return left !== null && right !== null && COMPARED[word](left, right);
 }
 
-// The value of an expression for these facts, or null.
+// Evaluates an expression with the given facts. Returns null if it can't be evaluated.
 export function quantity(expression, facts) {
   if (typeof expression === "string") return typeof facts[expression] === "number" ? facts[expression] : null;
   if (!Array.isArray(expression)) return expression;
@@ -53,7 +53,7 @@ export function quantity(expression, facts) {
   return word === "/" ? left / right : left % right;
 }
 
-// The sentence with its facts filled in.
+// Inserts the facts into a sentence.
 export function fill(sentence, facts) {
   return sentence.replace(/\{(\w+)(:code)?\}/g, (_, name, code) => (code ? codedFact : shownFact)(facts[name]));
 }
@@ -82,7 +82,7 @@ export function withCommas(digits) {
   return digits.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// Formats a number with this many significant digits; integers are not rounded.
+// Formats a number with this many significant digits. Integers are not rounded.
 export function numberText(found, digits, commas = false) {
   const size = Math.abs(found);
   const grouped = (text) => (commas ? withCommas(text) : text);

@@ -11,8 +11,8 @@ export function styled([colour, width, dashes]) {
   return lined(colour, width, `stroke-linejoin: round; ${dashes && `stroke-dasharray: ${dashes}`}`);
 }
 
-// The positions of the items { name, look, value }, with as many per row as fit. `value` is written in bold after the
-// name.
+// The positions of the items { name, look, value }, with as many items per row as fit. `value` is written in bold after
+// the name.
 function placed(items, width) {
   let [x, row] = [0, 0];
   return items.map(({ name, look, value }) => {

@@ -1,7 +1,7 @@
-// The small language model, written in plain loops. It takes bytes and returns the number of bits that each one costs.
+// The small language model, written in plain loops. It takes bytes and returns the number of bits that each byte costs.
 
-// The model's functions, starting with the model itself. They may only call one another, because a worker gets their
-// source.
+// The model's functions, beginning with the model itself. They must call only one another, because their source is
+// passed to a worker.
 export const MODEL = [
   languageModel, weightsIn, sizesOf, readings, embedded, attended, fed, project, normed, rotatedRows, attentionOf,
   addMixed, costs,
@@ -12,7 +12,8 @@ export function languageModel(/** @type {ArrayBuffer} */ stored) {
   const model = sizesOf(weightsIn(stored));
   return {
     run: (what) => readings(model, what),
-    // The attention weights of a head at position m of a text that has been read: one for each of the bytes 0 … m.
+    // The attention weights of a head at position m of a text that has been read: one weight for each of the bytes 0 …
+    // m.
     attention(scores, layer, head, m) {
       const row = new Float32Array(m + 1);
       attentionOf(scores[layer], model.headDim, model.dim, head, m, row);
@@ -61,7 +62,7 @@ function sizesOf({ header, weightsOf }) {
 // A generator that reads a text. Several times a second it yields the share of the work that is done. It returns the
 // bits of each byte except the first, the most likely byte at each position and its probability, and `scores`, which
 // contains what attention() needs for each layer.
-//   bytes; theta: radians per position for each pair; scale: a factor for the scores of each query
+//   bytes; theta: radians per position for each pair; scale: a factor on each query's scores
 //   far: null, or { window, query, key }: beyond the distance `window`, queries and keys have these positions
 function* readings(model, { bytes, theta, scale, far }) {
   const { dim, hidden, layers } = model;
@@ -134,8 +135,8 @@ function* fed({ dim, hidden }, layer, { rows, x, y, gate, up, mixed }, passed) {
   for (let i = 0; i < x.length; i += 1) x[i] += mixed[i];
 }
 
-// Multiplies rows first … last − 1 of x by the matrix and writes the result to out. Four rows and two columns share
-// reads.
+// Multiplies rows first … last − 1 of x by the matrix, and writes the result to out. Values are read once for every
+// four rows and two columns.
 function project(x, first, last, matrix, from, out, to) {
   for (let r = first; r < last; r += 4) {
     for (let o = 0; o < to; o += 2) {
@@ -197,7 +198,7 @@ function rotatedRows(x, positions, theta, headDim, dim) {
   return out;
 }
 
-// Writes one query's weights over its keys to row. They are the softmax of the scaled scores; for distant keys, the
+// Writes one query's attention weights to `row`. They are the softmax of the scaled scores. For distant keys, the
 // scores come from the other rotation.
 function attentionOf({ near, far, window, scale }, headDim, dim, head, m, row) {
   const start = head * headDim;
@@ -221,7 +222,7 @@ function attentionOf({ near, far, window, scale }, headDim, dim, head, m, row) {
   for (let n = 0; n <= m; n += 1) row[n] /= total;
 }
 
-// Adds a head's values, averaged with these weights, to the row of one query.
+// Adds a head's values, averaged with these weights, to one query's row.
 function addMixed(weights, v, headDim, dim, head, m, mixed) {
   const [start, end] = [m * dim + head * headDim, m * dim + (head + 1) * headDim];
   for (let n = 0; n <= m; n += 1) {
@@ -230,7 +231,7 @@ function addMixed(weights, v, headDim, dim, head, m, mixed) {
   }
 }
 
-// Computes from the logits how many bits each byte cost, the most likely byte, and its probability.
+// Computes from the logits how many bits each byte cost, and the most likely byte with its probability.
 function costs(logits, bytes) {
   const length = bytes.length - 1;
   const [bits, top, share] = [new Float32Array(length), new Uint8Array(length), new Float32Array(length)];

@@ -10,25 +10,25 @@ import { isMet, settingsOf } from "./steps.js";
 import { STYLE } from "./style.js";
 import { takeaway } from "./takeaway.js";
 
-// In ms: the minimum time between two descriptions while a figure plays, and how long the dials must be idle before the
-// address is updated.
+// In ms: the minimum time between two updates of the description while a figure plays. It is also how long the dials
+// must be idle before the address is updated.
 const PAUSE = 250;
 
-const MOST = 600; // the greatest height of a picture, in px, until the figure is on the page
+const MOST = 600; // the maximum height of a picture, in px, until the figure is on the page
 
 // spec:
-//   title, note          what the figure is, and what to do with it; note may be a function of the values at the start
+//   title, note          what the figure is, and what to do with it; note may be a function of the initial values
 //   dials                the dials as the figure's Python file declares them, see parseDial
-//   typed                optional: how the dials of kind "text" are read, { trait: { parse, format } }
+//   typed                optional: how the dials of kind "text" are parsed, { trait: { parse, format } }
 //   beside(context)      optional: values that come from the model but have no dial, { values(), stop() }: values() are
 //                        added to the dials' values; the whole object is app.beside
 //   settle(values)       optional: corrects and returns values that depend on one another in other ways than `within`
 //   compute(values)      plain data in, plain data out: no page, no state; the tests compare it with Python's
-//   build(stage, app)    makes the elements once and returns draw({ data, values, width, most, theme, jump }), which is
-//                        called at every change; the picture may be `width` wide and `most` high for any dials; jump
-//                        says that nothing should glide (because the width or the theme is new)
-//   idle(data, values)   optional: the dials that have no effect now, and why: { trait: reason }
-//   stats(data, values)  list of [name, value, remark] in large type under the figure
+//   build(stage, app)    creates the elements once and returns draw({ data, values, width, most, theme, jump }), which
+//                        is called at every change; the picture may be `width` wide and `most` high for any dials; jump
+//                        says that nothing should glide (because the width or the theme has changed)
+//   idle(data, values)   optional: the dials that currently have no effect, and why: { trait: reason }
+//   stats(data, values)  a list of [name, value, remark], shown in large type under the figure
 //   describe(data, values)  one or two sentences that say what can be seen now; they are also read out
 // app: change({ trait: value }, passing), listen(node, event, handler), values(), alt; tools, the row for the picture's
 // buttons, because the stage is only for the picture; below, for text under the figure; redraw(), for a figure that
@@ -56,7 +56,7 @@ export function mount(spec, { model, el, page }) {
   installStyle();
   const { dials } = spec;
   const stop = new AbortController();
-  const work = []; // milliseconds from an input event to the end of drawing, one entry per event that caused a drawing
+  const work = []; // for each event that caused a drawing: milliseconds from the event to the end of the drawing
   const beside = spec.beside?.({ model, page });
   const state = dialState(spec, model, beside);
   const count = { draws: 0 };
@@ -75,7 +75,7 @@ export function mount(spec, { model, el, page }) {
   app.below.hidden = app.below.children.length === 0;
   const telling = teller(spec, knobs, frame, count, page, app);
   const around = { theme: readTheme(frame.root), width: 0, most: 0 };
-  let look = () => {}; // after each drawing, whether the page's question is answered by it
+  let look = () => {}; // called after each drawing; checks whether the page's question has been answered
 
   // passing: the only dials that have changed, if this is one of many redraws in quick succession.
   function redraw(jump = false, passing = /** @type {string[] | false} */ (false)) {
@@ -103,7 +103,7 @@ export function mount(spec, { model, el, page }) {
     open(settingsOf(settings));
     frame.more.open = wide;
   };
-  const reveal = () => { // scrollIntoView would add the page's own padding
+  const reveal = () => { // scrollIntoView would also leave space for the page's own padding
     const { top } = frame.work.getBoundingClientRect();
     if (!inSight(frame)) window.scrollBy(0, top - edgeOf(frame));
   };
@@ -153,8 +153,8 @@ function dialState({ dials, settle: settled }, model, beside) {
   let batch = false;
   const held = () => Object.fromEntries(dials.map(({ trait }) => [trait, model.get(trait)]));
   const settle = (values) => ({ ...settled(values), ...beside?.values() });
-  // The value last requested for each dial. A dial has this value or the closest one that the other dials allow. If it
-  // was adjusted, it returns to the requested value as soon as the others allow that.
+  // The value that was last requested for each dial. A dial has this value, or the closest one that the other dials
+  // allow. If it was adjusted, it returns to the requested value as soon as the others allow that.
   let asked = held();
   return {
     values: () => settle(held()),
@@ -174,7 +174,7 @@ function dialState({ dials, settle: settled }, model, beside) {
   };
 }
 
-// Applies typed text. Returns true if the dial accepts it. Otherwise the dial keeps its value and the page explains
+// Applies typed text. Returns true if the dial accepts it. Otherwise the dial keeps its value, and the page explains
 // why.
 function enter(app, knobs, say, dial, text) {
   const values = app.values();
@@ -211,7 +211,7 @@ function frameOf(spec, app, page) {
   const more = html("details", { class: "rb-more" }, html("summary", {}, "More dials"), further);
   const says = html("p", { class: "rb-says", role: "status", "aria-live": "polite" });
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
-  const asked = html("div", { class: "rb-dials rb-asked" }); // the dials that the page's question asks for
+  const asked = html("div", { class: "rb-dials rb-asked" }); // the dials that the page's question is about
   const height = html("div", { class: "rb-height" });
   const words = html("div", { class: "rb-words-all" }, stats, summary, says, spoken);
   const foot = html("div", { class: "rb-foot" }, app.below);
@@ -223,7 +223,7 @@ function frameOf(spec, app, page) {
     html("div", { class: "rb-body" },
       html("p", { class: "rb-title" }, spec.title), html("p", { class: "rb-note" }, note),
       app.tabs, work, foot), height);
-  // What a dial refused stands under its field; here it is only read out.
+  // The reason why a dial rejects a value is shown under its field; here it is only read out.
   const say = (text, seen = true) => {
     setText(says, text);
     put(says, { class: seen ? "rb-says" : "rb-says rb-hidden" });
@@ -231,7 +231,7 @@ function frameOf(spec, app, page) {
   return { root, work, stage, side, words, stats, summary, asked, panel, further, more, spoken, foot, height, say };
 }
 
-// The controls for the dials. The ones essential to the figure are visible from the start.
+// The controls for the dials. Those essential to the figure are visible from the start.
 function knobsOf(dials, app, frame) {
   const prefix = `rb${Math.random().toString(36).slice(2, 8)}`;
   const knobs = Object.fromEntries(dials.map((dial) => [dial.trait, knob(dial, `${prefix}-${dial.trait}`, app)]));
@@ -239,7 +239,7 @@ function knobsOf(dials, app, frame) {
   return knobs;
 }
 
-// Puts the dials that the page's question asks for next to it, and the others where they always are.
+// Puts the dials that the page's question is about next to it, and the others in their usual places.
 function placeKnobs(dials, knobs, { asked, panel, further, more }, front) {
   for (const dial of dials) {
     (front.includes(dial.trait) ? asked : dial.more ? further : panel).append(knobs[dial.trait].box);
@@ -251,8 +251,8 @@ function edgeOf({ work }) {
   return parseFloat(getComputedStyle(work).scrollMarginBlockStart) || 0;
 }
 
-// Whether what belongs together is in the window, below whatever covers its upper edge, and neither the picture nor the
-// words, which stay in place, cover any of it.
+// Whether everything that belongs together is within the window: below whatever covers its upper edge, and not hidden
+// by the picture or the words, which stay in place.
 function inSight(frame) {
   const { stage, words, side, asked } = frame;
   const edge = edgeOf(frame);
@@ -267,7 +267,7 @@ function overlap(one, other) {
   return one.top < other.bottom && other.top < one.bottom && one.left < other.right && other.left < one.right;
 }
 
-// Reports in numbers and words what the figure shows, and decides when to update them.
+// Describes in numbers and words what the figure shows, and decides when to update the description.
 function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
   let told = 0; // the time of the last update
   let timers = [];
@@ -289,8 +289,8 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
       else tell(data);
       return waits;
     },
-    // Work postponed until the dials have been idle for a while. Otherwise screen readers would announce every value
-    // that a slider passes, and browsers would reject hundreds of address changes.
+    // Work that is postponed until the dials have been idle for a while. Otherwise screen readers would announce every
+    // value that a slider passes, and browsers would reject hundreds of address changes.
     later(data, waits) {
       timers.forEach(clearTimeout);
       timers = [setTimeout(() => setText(spoken, count.draws > 1 ? summary.textContent : ""), 2 * PAUSE),
@@ -307,7 +307,7 @@ function saveAddress(dials, app, page) {
   const entries = dials.map((dial) => [dial.trait, formatDial(dial, values[dial.trait]),
     formatDial(dial, app.initial[dial.trait])]);
   const turned = entries.filter(([, text, home]) => text !== home);
-  if (!turned.length && !readAddress(location.hash, page.key).length) return; // keep a heading's address
+  if (!turned.length && !readAddress(location.hash, page.key).length) return; // keep the address of a heading
   const hash = writeAddress(location.hash, page.key, turned);
   if (hash !== location.hash) history.replaceState(history.state, "", hash || location.href.split("#")[0]);
 }
@@ -329,8 +329,8 @@ function followModel(model, dials, state, redraw) {
   };
 }
 
-// Redraws whenever the page's theme or the stage's width or the picture's room changes. Returns a function that stops
-// this.
+// Redraws whenever the page's theme, the stage's width or the space for the picture changes. Returns a function that
+// stops this.
 function followPage({ root, stage, height }, around, redraw) {
   const stopTheme = watchTheme(() => {
     const now = readTheme(root);
@@ -340,10 +340,10 @@ function followPage({ root, stage, height }, around, redraw) {
   });
   let frame = 0;
   const resize = new ResizeObserver(() => {
-    cancelAnimationFrame(frame); // wait for the next frame, as drawing changes the height, which calls this again
+    cancelAnimationFrame(frame); // wait for the next frame, as drawing changes the height and triggers this again
     frame = requestAnimationFrame(() => {
       if (Math.floor(stage.clientWidth) === around.width && height.clientHeight === around.most) return;
-      around.theme = readTheme(root); // the figure may only just have been added to the page
+      around.theme = readTheme(root); // the figure may have been added to the page only now
       redraw(true);
     });
   });
@@ -356,7 +356,7 @@ function followPage({ root, stage, height }, around, redraw) {
   };
 }
 
-// An address without entries for this figure (a heading's, for example) doesn't change it.
+// An address without entries for this figure (for example, a heading's address) doesn't change it.
 function followAddress(page, signal, open) {
   const follow = () => page && readAddress(location.hash, page.key).length
     && open(readAddress(location.hash, page.key));

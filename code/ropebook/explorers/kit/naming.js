@@ -1,19 +1,19 @@
-// The names of curves, each beside its curve.
+// Places the name of each curve beside it.
 
 import { svg } from "./elements.js";
 import { inColour, textWidth } from "./drawing.js";
 
 const SIZE = 12;
 const HIGH = 15; // the height of a line of text
-const GAP = 4; // between a name and its curve
-const STEP = 4; // between the places that are tried
-const ASIDE = 3; // in steps, between a name and a steep curve beside it
-const NEAR = 12; // within this distance, another curve could be taken for the one with this name
-// What a name pays for each place where it hides a curve or is near another, for each name that it covers, and for each
-// pixel by which its curve moves away from it.
+const GAP = 4; // the distance between a name and its curve
+const STEP = 4; // the distance between the places that are tried
+const ASIDE = 3; // the distance, in steps, between a name and a steep curve beside it
+const NEAR = 12; // within this distance, a name could be mistaken for that of another curve
+// The costs of a place: for each point of a curve that the name hides or comes near, for each name that it covers, and
+// for each pixel by which its curve moves away from it.
 const [HIDES, NEARS, COVERS, SLOPES] = [30, 2, 1000, 0.2];
 
-// The heights of a curve every STEP pixels from `left` to `right`; null where it isn't drawn.
+// The heights of a curve every STEP pixels from `left` to `right`. A height is null where the curve isn't drawn.
 function sampled(points, left, right) {
   let k = 0;
   return Array.from({ length: Math.floor((right - left) / STEP) + 1 }, (_, at) => {
@@ -25,10 +25,10 @@ function sampled(points, left, right) {
   });
 }
 
-// The best place for each name within the room [left, top, right, bottom], as { x, y, width }: above, below or beside
-// its own curve, as far right as it can be without hiding a curve or a name. Curves are { name, points }, with points
-// from left to right. A curve without a name, or with no room for it, gets null. `taken` are the places of other texts
-// in the picture, with y where a text stands.
+// The best place for each name within the area [left, top, right, bottom], as { x, y, width }. It is above, below or
+// beside its own curve, and as far to the right as possible without hiding a curve or a name. Curves are { name, points
+// }, with points from left to right. The place is null for a curve without a name or without room for it. `taken`
+// contains the places of other texts in the picture; their y is the baseline.
 export function namePlaces(curves, /** @type {number[]} */ [left, top, right, bottom], taken = []) {
   const lines = curves.map(({ points }) => sampled(points, left, right));
   const placed = [...taken];
@@ -59,8 +59,8 @@ export function namePlaces(curves, /** @type {number[]} */ [left, top, right, bo
   });
 }
 
-// The names in their curves' colours; `more` is a curve's further attributes for its name. A rim in the colour of the
-// paper keeps them readable where they cross a line.
+// The names in their curves' colours. `more` contains further attributes for a curve's name. An outline in the colour
+// of the paper keeps names readable where they cross a line.
 export function named(curves, room, taken) {
   return namePlaces(curves, room, taken).flatMap((place, k) => (place ? [svg("text", {
     x: place.x.toFixed(1), y: place.y.toFixed(1), "font-size": SIZE, "font-weight": 600, ...inColour(curves[k].look[0]),

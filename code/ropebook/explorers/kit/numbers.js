@@ -1,12 +1,12 @@
-// Reads numbers as people write them: 10^4, 10⁴, 1e4, 10,000, 4k, pi/4, 2π. This file needs no page.
+// Reads numbers the way people write them: 10^4, 10⁴, 1e4, 10,000, 4k, pi/4, 2π. This file doesn't use the page.
 
 const RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const PLAIN_NUMBER = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/yi;
 const RAISED_TO = /\^([+-]?(?:\d+\.?\d*|\.\d+))/y;
 const SIZES_OF_TEXT = { k: 1024, M: 1024 ** 2 };
 
-// Returns the number that `text` denotes, or an Error that explains why it isn't one. In token counts (`whole`), 4k
-// means 4 · 1024, as in model names. Elsewhere k is rejected, because it could also mean a thousand.
+// Returns the number that `text` denotes, or throws an Error that explains why it isn't one. In token counts (`whole`),
+// 4k means 4 · 1024, as in model names. Elsewhere k is rejected, because it could also mean a thousand.
 export function readNumber(text, whole = false) {
   const given = text.trim();
   const unclear = (why) => new Error(`“${given}” is unclear: ${why}`);
@@ -32,8 +32,8 @@ function digitOf(sign) {
   return sign === "⁻" ? "-" : String(RAISED_DIGITS.indexOf(sign));
 }
 
-// Evaluates a product or quotient of numbers and π, possibly with powers, from left to right. Returns NaN for anything
-// else.
+// Evaluates a product or quotient of numbers and π, possibly with powers, from left to right. Returns NaN for any other
+// text.
 function productOf(text) {
   const [, sign, rest] = /^([+-]?)(.*)$/.exec(text) ?? [];
   let at = 0;

@@ -1,5 +1,5 @@
-// Curves that are blue above 0 and orange below, stored as outlines { at, low, high }. At each x in `at`, the curve
-// extends from `low` to `high`. If both are the same list, the curve is a line.
+// Curves that are blue above 0 and orange below, stored as outlines { at, low, high }. At each x in `at`, the outline
+// extends from `low` to `high`. If both are the same list, the outline is a line.
 
 import { evenEdges, minMaxBand } from "./rope.js";
 
@@ -17,14 +17,14 @@ export function outlineOf(values, pixels) {
   return { at: band.low.map((_, b) => (edges[b] + edges[b + 1] - 1) / 2), ...band };
 }
 
-// Paints an outline around the height `middle`, blue above it and orange below. An x of 0 is at `left`, and one unit of
-// x is `pitch` pixels wide. One unit of a value is `unit` pixels high.
+// Paints an outline around the height `middle`, blue above it and orange below. `left` is the coordinate of x = 0, and
+// `pitch` the width of one unit of x in pixels. `unit` is the height of one unit of a value in pixels.
 export function paintOutline(context, { at, low, high }, [left, pitch], [middle, unit]) {
   const last = at.length - 1;
   const line = low === high;
   const across = at.map((place) => left + place * pitch);
   context.save();
-  context.translate(0, middle); // the colours also meet here
+  context.translate(0, middle); // the colours also meet at this height
   context.beginPath();
   context.moveTo(across[0], 0);
   for (let k = 0; k <= last; k += 1) context.lineTo(across[k], -unit * (line ? high[k] : Math.max(0, high[k])));

@@ -3,10 +3,10 @@
 import { NARROW } from "./drawing.js";
 import { html, put } from "./elements.js";
 
-// Adds buttons to app.tabs that switch between the named panels; they are only visible on stages narrower than
-// `across` or lower than `least`, which all panels need together. Returns a function that draw calls with the
-// stage's width and height; its result is the index of the panel to draw, or null for all panels. It opens on the
-// panel `first`. The switch is not a dial: the figure remembers the panel, but the address doesn't.
+// Adds buttons to app.tabs that switch between the named panels. They are only visible on stages narrower than `across`
+// or lower than `least`, the height that all panels need together. Returns a function that `draw` calls with the
+// stage's width and height; its result is the index of the panel to draw, or null for all panels. The panel `first` is
+// shown first. The switch is not a dial: the figure remembers the panel, but the address doesn't contain it.
 export function panels(app, /** @type {string[]} */ names, { least = 0, across = NARROW, first = 0 } = {}) {
   let chosen = first;
   const buttons = names.map((name, i) => {

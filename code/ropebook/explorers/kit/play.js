@@ -3,17 +3,17 @@
 import { html, setText } from "./elements.js";
 import { same } from "./mount.js";
 
-const LONGEST = 0.1; // maximum number of seconds between two frames, so that the figure doesn't jump after a delay
+const LONGEST = 0.1; // the maximum number of seconds between two frames, so that the figure doesn't jump after a delay
 
 // Adds a Play button to the figure's tools.
 //   advance(values, seconds)  the dials after this many seconds, { trait: value }; null at the end of the animation
 //   again                     optional: the dials from which to start over if Play is pressed at the end
-//   step                      how many seconds one press advances for readers who prefer reduced motion
+//   step                      the number of seconds by which one press advances for readers who prefer reduced motion
 // The animation stops when the reader moves a dial, when the figure is scrolled out of view, and at the end.
 export function play(app, /** @type {Record<string, any>} */ { advance, again = {}, step = 1 }) {
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   const button = app.tools.appendChild(html("button", { type: "button", class: "rb-button" }));
-  let run = null; // while it plays: the values at the start, the seconds since then, and what it has set
+  let run = null; // while it plays: the values at the start, the seconds since then, and the values it has set
   const atEnd = () => advance(app.values(), 1e-3) === null;
   const name = () => setText(button, run ? "Pause" : calm.matches ? "Step" : "Play");
   const stop = () => {
@@ -41,7 +41,8 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
     tick();
     return undefined;
   });
-  // Each frame is an event, so that its running time is measured like any other's, and so that it ends with the figure.
+  // Each frame is an event, so that its running time is measured like that of any other event, and so that it stops
+  // with the figure.
   app.listen(button, "frame", () => {
     if (!run) return;
     const now = performance.now();
@@ -52,7 +53,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
       stop();
       return;
     }
-    // The position stays the same for several frames, and only the first of them has to be drawn.
+    // The position stays the same for several frames, and only the first of these has to be drawn.
     if (!same({ ...run.shown, ...next }, run.shown)) app.change(next, true);
     run.shown = app.values();
     tick();

@@ -1,5 +1,5 @@
-// The arithmetic of the interactive figures. It only computes, and never touches the page.
-// Angles are in radians, and everything is float64. The functions have the same names as in the Python modules.
+// The arithmetic of the interactive figures. This file only computes, and doesn't use the page. Angles are in radians,
+// and everything is float64. The functions have the same names as in the Python modules.
 
 // ---- Reproducible pseudorandom numbers ----
 
@@ -10,7 +10,7 @@ export function fnv1a(text) {
   return hash >>> 0;
 }
 
-// mulberry32: numbers in [0, 1). The k-th depends only on seed + k·0x6d2b79f5.
+// mulberry32: numbers in [0, 1). The k-th number depends only on seed + k·0x6d2b79f5.
 export function uniforms(seed, count) {
   const out = new Float64Array(count);
   for (let k = 1; k <= count; k += 1) {
@@ -56,7 +56,7 @@ export function permutation(count, seed) {
   return order;
 }
 
-// Makes a function remember its last result, since most dial changes leave most of a figure unchanged. Its arguments
+// Makes a function remember its last result, because most dial changes leave most of a figure unchanged. The arguments
 // must be numbers, strings or booleans, and callers must not modify the result.
 export function lastCall(compute) {
   let known;
@@ -71,7 +71,7 @@ export function lastCall(compute) {
   };
 }
 
-// Rounds coordinates to two decimals. The resulting text is shorter than toFixed's, and faster to make.
+// Rounds coordinates to two decimals. The resulting text is shorter than that of toFixed, and faster to produce.
 export function hundredths(value) {
   return Math.round(100 * value) / 100;
 }
@@ -84,9 +84,9 @@ export function invFreq(dim, base) {
 }
 
 // Cosine and sine of theta · (start + k·step) for k = 0 … count − 1, by the angle-sum formulas. One rotation by δ =
-// theta·step takes four products, which is cheaper than a cosine. It is written as x − (αx + βy), α = 2 sin²(δ/2), β =
-// sin δ, because cos δ would lose the digits of a small δ. Every 64th angle is computed from scratch, so that rounding
-// errors accumulate over at most 63 rotations.
+// theta·step takes four products, which is cheaper than a cosine. It is written as x − (αx + βy) with α = 2 sin²(δ/2)
+// and β = sin δ, because cos δ would lose the digits of a small δ. Every 64th angle is computed from scratch, so that
+// rounding errors accumulate over at most 63 rotations.
 export function cosSinGrid(theta, start, step, count, cos = new Float64Array(count), sin = new Float64Array(count)) {
   const half = Math.sin((theta * step) / 2);
   const alpha = 2 * half * half;
@@ -117,7 +117,7 @@ export function fourierSum(theta, a, b, start, count) {
 
 // The same sum for each of several waves { a, b }, at Δ = start + k·step, computed in blocks of 64. We write Δ = A ± B,
 // where A is the middle of a block. In (a cos θA + b sin θA) cos θB ± (b cos θA − a sin θA) sin θB, each product is
-// used for two distances, and none has to wait for another, unlike in successive rotations.
+// used for two distances. Unlike in successive rotations, no product has to wait for another.
 export function fourierSums(theta, waves, start, step, count) {
   const half = 32;
   const blocks = Math.ceil(count / (2 * half));
@@ -161,7 +161,7 @@ export function addProducts({ even, odd }, factor, { cos, sin }, factor2, { cos:
   }
 }
 
-// The values in blocks of 2·half: even + odd after the middle of a block, and even − odd before it.
+// The values in blocks of 2·half: even + odd after the middle of each block, and even − odd before it.
 export function unfolded(even, odd, half) {
   const out = new Float64Array(2 * even.length);
   for (let middle = half, k = 0; middle < out.length; middle += 2 * half) {
@@ -215,7 +215,7 @@ export function softmax(scores) {
   return powers;
 }
 
-// Takes lists of vectors and returns a row of weights for each query. If causal, query m sees the keys n ≤ m.
+// Takes lists of vectors and returns a row of weights for each query. If `causal`, query m sees only the keys n ≤ m.
 export function attentionWeights(queries, keys, causal, scale) {
   return queries.map((q, m) => softmax(keys.map((k, n) => (causal && n > m ? -Infinity : dot(q, k) * scale))));
 }
@@ -234,7 +234,7 @@ export function entropy(p) {
 }
 
 // The Frobenius norm of diag(p) − p pᵀ, whose entries are p_i Σ_{j≠i} p_j on the diagonal and −p_i p_j elsewhere. We
-// compute the sums over j≠i as running sums from both ends, because 1 − p_i loses digits when p_i is nearly 1.
+// compute the sums over j≠i as running sums from both ends, because 1 − p_i loses digits when p_i is close to 1.
 const after = []; // reused between calls, because allocating a new list would cost more than computing its sums
 export function softmaxGradientNorm(p) {
   after[p.length - 1] = 0;
@@ -251,7 +251,7 @@ export function softmaxGradientNorm(p) {
   return Math.sqrt(total);
 }
 
-// How many values are greater than the previous one and not less than the next one.
+// The number of values that are greater than the previous one and not less than the next one.
 export function countMaxima(values) {
   let found = 0;
   for (let k = 1; k + 1 < values.length; k += 1) {
@@ -262,13 +262,12 @@ export function countMaxima(values) {
 
 // ---- Fewer samples than positions ----
 
-// Divides count positions into fewer buckets (pixels, for example). Bucket b covers edges[b] … edges[b + 1] − 1.
+// Divides `count` positions into fewer buckets (for example, pixels). Bucket b covers edges[b] … edges[b + 1] − 1.
 export function evenEdges(count, buckets) {
   return Array.from({ length: buckets + 1 }, (_, b) => Math.floor((b * count) / buckets));
 }
 
-// The minimum and maximum in each bucket. (A line through every tenth sample would show waves that don't
-// exist.)
+// The minimum and maximum in each bucket. (A line through every tenth sample would show waves that don't exist.)
 export function minMaxBand(values, edges) {
   const low = [];
   const high = [];
@@ -285,20 +284,20 @@ export function minMaxBand(values, edges) {
   return { low, high };
 }
 
-// The integer position, 0 … most, closest to the one at which a hand that rotates by theta per position has rotated by
-// this many radians more, in whichever direction is shorter.
+// The integer position, 0 … most, closest to the one at which a hand has rotated by this many more radians, in
+// whichever direction is shorter. The hand rotates by theta per position.
 export function turnedOn(position, theta, radians, most) {
   const shorter = radians - 2 * Math.PI * Math.round(radians / (2 * Math.PI));
   return Math.min(most, Math.max(0, Math.round(position + shorter / theta)));
 }
 
-// The number of samples of a wave per position: a power of 2, so that no coordinate is rounded. It is 1 if the span is
-// above `fine`; a shorter span has about `fine` samples in total.
+// The number of samples of a wave per position. It is a power of 2, so that coordinates are not rounded. If the span is
+// above `fine`, it is 1; a shorter span has about `fine` samples in total.
 export function samplesPerStep(span, fine) {
   return span > fine ? 1 : 1 << (31 - Math.clz32(fine / span));
 }
 
-// How many pairs complete a turn within a length.
+// The number of pairs that complete a turn within a length.
 export function turnedPairs(theta, length) {
   const slow = theta.findIndex((one) => one * (length - 1) < 2 * Math.PI);
   return slow < 0 ? theta.length : slow;

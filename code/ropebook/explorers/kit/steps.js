@@ -1,5 +1,5 @@
-// Steps that a page asks the reader to take with a figure: how a step begins, and whether its goal has been reached.
-// This file doesn't use the page.
+// Steps that a page asks the reader to take with a figure: the settings at which a step begins, and whether its goal
+// has been reached. This file doesn't use the page.
 
 import { readAddress } from "./address.js";
 import { formatDial } from "./dials.js";
@@ -9,7 +9,7 @@ export function settingsOf(text) {
   return readAddress(`#.${text.replaceAll("&", "&.")}`, "");
 }
 
-// The settings of the first text, but for the dials that the second names, and its own.
+// The settings in the first text, followed by those in the second. If both set a dial, the second one counts.
 export function together(first, second) {
   const named = settingsOf(second).map(([trait]) => trait);
   const kept = first.split("&").filter((one) => one && !named.includes(one.split("=")[0]));

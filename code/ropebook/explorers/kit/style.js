@@ -5,8 +5,8 @@ import { PALETTE } from "../../colours.py";
 const variables = (form) => Object.entries(PALETTE)
   .map(([name, pair]) => `  --rb-${name}: ${form(name, pair)};`).join("\n");
 
-// The page defines the --fig-… colours. A notebook doesn't, so it uses the light colours after the commas, and the
-// second block sets colours for the dark themes of JupyterLab, VS Code and Colab.
+// The page defines the --fig-… colours. A notebook doesn't define them, so it uses the light colours after the commas.
+// The second block sets colours for the dark themes of JupyterLab, VS Code and Colab.
 export const STYLE = `
 .rb {
 ${variables((name, [light]) => `var(--fig-${name}, ${light})`)}

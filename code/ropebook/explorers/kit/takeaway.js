@@ -1,4 +1,4 @@
-// What a reader can export from a figure: a link to its setting, the picture as SVG or PNG, and its data as CSV.
+// What a reader can export from a figure: a link to its settings, the picture as SVG or PNG, and its data as CSV.
 
 import { formatDial } from "./dials.js";
 import { writeAddress } from "./address.js";
@@ -13,7 +13,7 @@ const OWN = {
   opacity: "1", "fill-opacity": "1", "stroke-opacity": "1", "stop-color": "rgb(0, 0, 0)", "stop-opacity": "1",
 };
 
-// Copies a drawing, with the page's styles written into each element so that it needs no page.
+// Copies a drawing, with the page's styles written into each element, so that the copy doesn't depend on the page.
 function standing(node) {
   const look = getComputedStyle(node);
   if (look.display === "none") return null;
@@ -33,7 +33,7 @@ function standing(node) {
   return copy;
 }
 
-// Converts a word or an HTML box in the stage to SVG.
+// Converts a word or an HTML box on the stage to SVG.
 function boxed(node, place) {
   const look = getComputedStyle(node);
   const [x, y, width, height] = place(node.getBoundingClientRect());
@@ -48,7 +48,7 @@ function boxed(node, place) {
   })].join(";");
   const range = document.createRange();
   for (const child of [...node.childNodes].filter(({ nodeType }) => nodeType === 3)) {
-    for (const { 0: word, index } of child.data.matchAll(/\S+/g)) { // word by word, as lines may break in between
+    for (const { 0: word, index } of child.data.matchAll(/\S+/g)) { // word by word, because lines may break in between
       range.setStart(child, index);
       range.setEnd(child, index + word.length);
       const [left, top, , high] = place(range.getBoundingClientRect());
@@ -67,7 +67,7 @@ function paperBehind(node) {
   return "rgb(255, 255, 255)";
 }
 
-// The stage as a single SVG with drawings, images and words in position on the page's background.
+// The stage as a single SVG, with drawings, images and words in their positions on the page's background.
 export function pictureOf(stage, title) {
   const area = stage.getBoundingClientRect();
   const [width, height] = [area.width, area.height].map((size) => Math.ceil(size) + 2 * MARGIN);
@@ -105,7 +105,8 @@ async function asPixels({ text, width, height }) {
   return new Promise((resolve) => canvas.toBlob(resolve));
 }
 
-// The dials and all data of the figure, as lines "name,index,value". Indices of nested lists are joined with dots.
+// The dials and all data of the figure, as lines of the form "name,index,value". Indices of nested lists are joined
+// with dots.
 export function tableOf(dials, values, data) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const lines = dials.map((dial) => [dial.trait, "", formatDial(dial, values[dial.trait])]);
@@ -123,7 +124,7 @@ function save(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-// The row of buttons. page: if given, the link contains its address; data(): the data currently drawn.
+// The row of buttons. page: if given, the link contains its address; data(): returns the data currently drawn.
 export function takeaway({ title, dials }, app, stage, page, data) {
   const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-");
   const link = () => {

@@ -1,6 +1,6 @@
 // Formats numbers for readers.
 
-// Formats three significant digits; very small and very large numbers become 1.23 × 10⁻⁴.
+// Formats a number with three significant digits. Very small and very large numbers are written as 1.23 × 10⁻⁴.
 export function tidy(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -21,7 +21,7 @@ export function count(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-// Formats a fixed number of decimals, with a minus sign as wide as a plus sign.
+// Formats a number with a fixed number of decimals, and with a minus sign as wide as a plus sign.
 export function exact(value, decimals = 3) {
   return value.toFixed(decimals).replace("-", "−");
 }

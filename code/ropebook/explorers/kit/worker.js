@@ -1,12 +1,12 @@
 // Runs the model in a worker, so that the page stays responsive, and loads the model's weights.
 
-// The function that the worker runs. The worker gets its source, so it must not use anything from outside.
+// The function that the worker runs. The worker gets only its source, so it must not use anything from outside.
 //   It gets    { stored }, the weights; then { id, run, look }, what to read and which head and byte to look at
 //              afterwards; { id, look }, to look again without reading; or { id, run, aside }, to read something later
 //              for comparison, under the name `aside`.
-//   It posts   { id, share } while it reads; { id, found, row }, where `row` contains the head's attention at `look`;
-//              { id, row }; { aside, found }; or { problem }.
-// A later request interrupts a reading, but a comparison is interrupted only by another text.
+//   It posts   { id, share } while it reads; { id, found, row }, where `row` contains the head's attention at `look`; {
+//              id, row }; { aside, found }; or { problem }.
+// A reading is interrupted by any later request, but a comparison only by another text.
 function serve(make) {
   let model;
   let last; // what attention() needs from the last text, not counting comparisons
@@ -45,8 +45,8 @@ function serve(make) {
   };
 }
 
-// Starts a worker with a model. The model is given as a list of its functions, the first of which builds it from the
-// stored weights. told(message) receives the worker's messages.
+// Starts a worker with a model. `parts` lists the model's functions, the first of which builds it from the stored
+// weights. told(message) receives the worker's messages.
 export function startWorker(/** @type {Function[]} */ parts, /** @type {ArrayBuffer} */ stored, told) {
   const text = `${parts.join("\n")}\n(${serve})(${parts[0].name});`;
   const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));

@@ -4,7 +4,7 @@ function within(value) {
   return Math.min(1, Math.max(0, value));
 }
 
-// The pair index, usually fractional, at which a pair completes this many turns within a length.
+// The pair index at which a pair would complete this many turns within a length. It is usually fractional.
 export function pairAt(turns, dim, length, base) {
   return (dim * Math.log(length / (2 * Math.PI * turns))) / (2 * Math.log(base));
 }
@@ -14,8 +14,8 @@ export function keptByTurns(theta, length, alpha, beta) {
   return theta.map((one) => within(((one * length) / (2 * Math.PI) - alpha) / (beta - alpha)));
 }
 
-// The pair indices at which the code's ramp begins and ends, where pairs complete β and α turns. `truncate` rounds
-// them outwards.
+// The pair indices at which the code's ramp begins and ends. Pairs complete β turns at the first and α turns at the
+// second. `truncate` rounds both outwards.
 export function rampEnds(dim, length, base, alpha, beta, truncate = true) {
   let [low, high] = [pairAt(beta, dim, length, base), pairAt(alpha, dim, length, base)];
   if (truncate) [low, high] = [Math.floor(low), Math.ceil(high)];
