@@ -68,7 +68,7 @@ def _extended(parameters: str) -> list[dict[str, object]]:
         _snippet(
             "Extend, in vLLM", VLLM, when,
             f"vllm serve path/to/model --max-model-len {{wanted:code}} \\\n  --hf-overrides '{{\"rope_parameters\": {given}}}'",
-            "The dictionary replaces the file's, so it has to repeat the base. Older versions took the option --rope-scaling "
+            "The dictionary replaces the one in the file, so it must repeat the base. Older versions had the option --rope-scaling "
             "instead.",
         ),
     ]  # fmt: skip
@@ -83,12 +83,12 @@ SNIPPETS = [
     _snippet(
         "Load, in vLLM", VLLM, _FITS,
         "vllm serve path/to/model --max-model-len {served:code}",
-        "It reads the scaling from config.json by itself. Without the option it takes the longest length that the file allows.",
+        "It reads the scaling from config.json by itself. Without the option, it uses the maximum length that the file allows.",
     ),
     _snippet(
         "Convert and load, in llama.cpp", LLAMA_CPP, _FITS,
         "python convert_hf_to_gguf.py path/to/model --outfile model.gguf\nllama-server -m model.gguf -c {served:code}",
-        "The converter has to know the model's architecture; what it writes about positions is then read from the file.",
+        "The converter must support the model's architecture. It writes the settings for positions to the file, and llama-server reads them.",
     ),
     *_extended(_YARN),
     *_extended(_YARN_SHARED),
@@ -106,20 +106,20 @@ SNIPPETS = [
     _snippet(
         "A limit of llama-server", CAPPING, ["and", _GROWS, ["not", "stopped"]],
         "",
-        "llama-server caps requests at the length that the GGUF file names, {trained} tokens, and its log then says “capping”. "
+        "llama-server caps requests at the length given in the GGUF file, {trained} tokens, and its log then says “capping”. "
         "Since August 2026 YaRN's options lift this cap. With an older build, or with the base alone, add "
         "--override-kv ARCHITECTURE.context_length=int:{wanted:code}.",
     ),
     _snippet(
-        "Extend a model of several parts", VLLM, ["and", _PLAIN, ["not", "stopped"], ["given", "part_name"]],
+        "Extend a model with several parts", VLLM, ["and", _PLAIN, ["not", "stopped"], ["given", "part_name"]],
         "",
-        "The dictionary belongs into {part_name}. At the top of --hf-overrides, or of the configuration, it would not reach the "
+        "The dictionary belongs in {part_name}. At the top of --hf-overrides, or of the configuration, it would not reach the "
         "language model.",
     ),
     _snippet(
         "Extend further?", TRANSFORMERS, ["and", ["not", _PLAIN], ["not", "stopped"]],
         "",
-        "The file already scales its frequencies. A second scaling would replace this one, not continue it, so no snippet is "
+        "The file already scales its frequencies. A second scaling would replace this one rather than extend it, so no snippet is "
         "given.",
     ),
 ]  # fmt: skip
