@@ -26,7 +26,11 @@ class NotFinite(ValueError):
 
 
 def within_half(angles: Tensor) -> Tensor:
-    """Reduce angles by whole turns to the range −π to π."""
+    """Reduce angles by whole turns to the range −π to π.
+
+    >>> within_half(torch.tensor([3.5])).item() < 0
+    True
+    """
     turn = 2 * torch.pi
     return angles - turn * (angles / turn).round()
 

@@ -56,7 +56,7 @@ def least_ntk_factor(
 
     Raises:
         ValueError: not even the first pair has completed a turn; no factor can help, because the first pair is never
-        stretched.
+            stretched.
     """
     length_factor(trained_length, target_length)
     known = turned(inv_freq, trained_length)

@@ -49,7 +49,7 @@ def told(folder: Path) -> rule_two.Told:
 
     Raises:
         ValueError: a cell was measured by another rule or on another text, or its weights differ from those of another
-        cell of the same model.
+            cell of the same model.
     """
     found: dict[str, dict[int, Mapping]] = {}
     weights: dict[str, str] = {}
