@@ -202,7 +202,7 @@ def results_of(name: str) -> bool:
 
 
 def fresh_set(module: str, name: str | None, workers: int) -> None:
-    """Try the mistakes of a fresh set one at a time, and write the results."""
+    """Run the diagnosis on each mistake of a fresh set, and write the results."""
     mistakes = importlib.import_module(module).FRESH
     TRIED.update(mistakes)
     draws = fresh_at_random(mistakes, WORLDS, SEED + 2)

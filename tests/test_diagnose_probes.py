@@ -1,4 +1,4 @@
-"""What the probes say about maps that are not linear, orders of tokens and heads, misread tables and lasting calls."""
+"""Test the probes on nonlinear maps, on swapped tokens and heads, on misread tables, and on calls that keep state."""
 
 import re
 

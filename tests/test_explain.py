@@ -192,7 +192,7 @@ def test_numbers_are_near_what_they_say(digits):
 
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_a_family_is_what_transformers_has(kind):
-    """Compare with transformers the base, share, width and window that are assumed for a family of models, and the
+    """Check what is assumed for a family of models against transformers: its base, share, width and window, and the
     layout in which its code rotates."""
     family, config = FAMILIES[kind], CONFIG_MAPPING[kind]()
     parameters = config.rope_parameters

@@ -100,7 +100,7 @@ def test_arrival_is_decoding_with_a_cache_of_rotated_keys(model):
     prefill = with_method(model, "dynamic_ntk", options)
     with torch.no_grad():
         assert (ours(window[None, :-1])[0] - literal).abs().max() < EXACT
-        # the same rows must come from a shorter text
+        # a shorter text must give the same rows
         assert (ours(window[None, :40])[0] - literal[:40]).abs().max() < EXACT
         assert (decoded(ours, window[:-1]) - literal).abs().max() < EXACT  # decoding uses an offset
         assert (prefill(window[None, :-1])[0] - literal)[

@@ -106,8 +106,8 @@ def book_title(root: Path = ROOT) -> str:
 
 
 def first_cells(title: str, address: str = "", wheel: Wheel | None = None) -> list[NotebookNode]:
-    """Return two cells: a note that introduces the notebook and explains the next cell, and the next cell itself,
-    folded.
+    """Return two cells. The first is a note that introduces the notebook and explains the second; the second is code,
+    and is folded.
 
     ``address`` is the address of the folder from which the wheel can be downloaded, if there is one. ``wheel`` defaults
     to the wheel built from the current sources.

@@ -1,5 +1,5 @@
-"""Tests of two kinds of buttons: those that bring a figure to the reader with its dials set, and those that take it
-back."""
+"""Tests of the buttons that set a figure's dials and move the figure next to the reader, and of the buttons that return
+it to its place."""
 
 from __future__ import annotations
 

@@ -141,8 +141,8 @@ def overwritten(findings: Findings) -> bool:
 def crossed(findings: Findings) -> None:
     """Check that the returned q depends only on q, and the returned k only on k.
 
-    If the two results are merely swapped, later calls swap them back. Otherwise later trials pass the same vectors as
-    both q and k.
+    If the two results are merely swapped, later calls swap them back. If one depends on the other in any other way,
+    later trials pass one set of vectors as both q and k.
     """
     call = findings.call
     if not {"q", "k"} <= set(call.vectors):
