@@ -83,10 +83,13 @@ def test_what_was_recalled_is_counted_by_group(put):
     }
     other = {**found, "recalled": [True] * 5, "nats": [0.0] * 5, "within": 2.0}
     put("recall", questions={"a": questions, "b": questions}, found={"a": {"yarn": found}, "b": {"yarn": other}})
-    both = stored.recalled("yarn")
+    both = stored.recalled("yarn", ("a", "b"))
     assert (both.within, both.beyond) == (2.5, 4.0)
     assert both.asked == {"within": 4, "near": 2, "far": 4}
     assert both.answered == {"within": 3, "near": 2, "far": 2}
     assert both.nats == {"within": 1.0, "near": 1.0, "far": 5.0}
     assert both.doubled == {"within": 2, "near": 2, "far": 2}
     assert both.nearest == {"within": 0, "near": 2, "far": 2}
+    assert stored.recalled("yarn", ["b"]).answered == {"within": 2, "near": 1, "far": 2}
+    with pytest.raises(KeyError, match="ntk"):
+        stored.recalled("ntk", ["b"])

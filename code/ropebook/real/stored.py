@@ -7,7 +7,7 @@ Each file was written by ``benchmarks/real.py``. If a file is missing,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -277,8 +277,10 @@ GROUPS = ("within", "near", "far")
 about a record at most, or more than, the trained length back."""
 
 
-def recalled(change: str) -> Recalled:
-    """Return what the model recalled with this change.
+def recalled(change: str, texts: Sequence[str] = ("story", "manual")) -> Recalled:
+    """Return what the model recalled with this change, in all of these texts together.
+
+    Raises ``KeyError`` for a change that was not tried in one of the texts.
 
     >>> recalled("as-is").asked
     {'within': 48, 'near': 47, 'far': 49}
@@ -288,8 +290,8 @@ def recalled(change: str) -> Recalled:
         group: [] for group in GROUPS
     }
     losses = []
-    for text, questions in stored["questions"].items():
-        found = stored["found"][text][change]
+    for text in texts:
+        questions, found = stored["questions"][text], stored["found"][text][change]
         losses.append((found["within"], found["beyond"]))
         rows = (found[key] for key in ("recalled", "nats", "prefers"))
         for block, distance, *row in zip(
