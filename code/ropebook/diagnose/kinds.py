@@ -230,7 +230,8 @@ _KINDS = {
     "different angles",
     "mixed_tables": "the cosine and the sine of a pair of {names} are not those of one angle: cos² + sin² is off 1, the "
     "lengths of pairs by up to {off:.2g}",
-    "lengths": "lengths of {names} change with the position, by up to {off:.2g}, as xPos has them on purpose",
+    "lengths": "lengths of {names} change with the position, by up to {off:.2g}, as those of xPos or of a "
+    "logarithm of the position do on purpose",
     "no_pairs": "an entry of {names} mixes with {off:.0f} others: no pairs",
     "unknown": "pairs of {names} are not turned: their matrices are off a rotation by {off:.2g}",
 }
