@@ -28,6 +28,9 @@ def mended(
         for index, (name, cos, sin, equal) in enumerate(_forms(*numbers)):
             if all(_close(one, other) for one, other in equal):
                 found = turned(turn.dim, first, second, cos, sin)
+                if name == "uncrossed" and found is not None and sin[0].any():
+                    # at position 0 a rotation leaves entries as they are
+                    continue
                 if found is not None and found.theta.any():
                     reader = _reader(first, second, index)
                     return replace(
@@ -63,10 +66,6 @@ def _lengthened(
         factor = torch.stack(sizes)[:, 0].mean().item()
         off = max((size / factor - 1).abs().max().item() for size in sizes)
 
-        def read(matrix: Matrices, when: str = when) -> tuple[Angles, Angles]:
-            cos, sin, _, _ = _evened(*_numbers(matrix, first, second), when)
-            return factor * cos, factor * sin
-
         return replace(
             found,
             flaws=("lengths" if moving else "uneven_lengths",),
@@ -74,9 +73,19 @@ def _lengthened(
             factor=factor,
             note=f"the two entries of a pair are multiplied by factors of their own, {when} it is rotated"
             + _spread(first, second, sizes),
-            reader=read,
+            reader=_divided(first, second, factor, when),
         )
     return None
+
+
+def _divided(
+    first: tuple[int, ...], second: tuple[int, ...], factor: float, when: str
+) -> Callable[[Matrices], tuple[Angles, Angles]]:
+    def read(matrix: Matrices) -> tuple[Angles, Angles]:
+        cos, sin, _, _ = _evened(*_numbers(matrix, first, second), when)
+        return factor * cos, factor * sin
+
+    return read
 
 
 def _evened(

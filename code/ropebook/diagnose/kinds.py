@@ -11,6 +11,7 @@ from ropebook.diagnose.formulas import formula
 from ropebook.diagnose.guessing import guessed
 from ropebook.diagnose.measures import Turn, within_half
 from ropebook.diagnose.rules import known
+from ropebook.diagnose.terms import terms
 from ropebook.diagnose.turning import whole
 from ropebook.diagnose.versus import compared
 from ropebook.rope import split_pairs
@@ -94,6 +95,20 @@ def guess(findings: Findings) -> None:
         seen = apart(findings.near[role], turn.places)
         found_out = guessed(seen, *pairs, tried)
         if found_out is None:
+            said = (
+                terms(seen, *pairs, right) if len(right) == len(pairs[0]) else None
+            )
+            if said is not None:
+                findings.withdraw("unknown", "missing_sin", "mixed_tables")
+                alike = [
+                    one
+                    for one in findings.turns
+                    if one != "v"
+                    and torch.equal(findings.near[one], findings.near[role])
+                ]
+                found["mixed_tables"] = (
+                    f"{findings.names(alike)}: {said}{_not_kept(findings.near[role])}"
+                )
             return
         later[role] = found_out.later
         guesses.append(found_out.names)

@@ -6,11 +6,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ropebook.diagnose.calling import Call
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import near_enough, vectors
 
 # No other trial makes calls of as many tokens, so a cache is still empty for them.
-COUNTS = (13, 19, 21, 11, 14)
+COUNTS = (13, 19, 21, 14, 11)
 
 
 def remembered(findings: Findings) -> str | None:
@@ -23,94 +24,96 @@ def remembered(findings: Findings) -> str | None:
     if not call.places or call.tables or findings.one_by_one:
         return None
     near = len(next(iter(findings.near.values())))
+    rows = call.rows_and_heads[0] > 1 and not call.one_row
+    own = "positions" in call.given
     for key, series in _series():
         if max(int(at.max()) for at in series) >= near:
             continue
-        told = _from_earlier(findings, call, key, series)
-        if told is not None:
-            return told
-    if "positions" in call.given:
-        said = "the tensor of positions is the same (its numbers have been changed since, as a decoding loop does)"
-        series = [torch.arange(COUNTS[3]) + start for start in (3, 20, 1)]
-        if max(int(at.max()) for at in series) < near:
-            return _from_earlier(findings, _reusing(call), said, series)
+        if series[0].ndim == 2 and not (rows and own):
+            continue
+        same = "the tensor" in key
+        if same and not own:
+            continue
+        said = _from_earlier(findings, _reusing(call) if same else call, series)
+        if said is not None:
+            return (
+                f"{said}, which it asked for. That happens wherever {key}. Angles (or tables, or positions) are cached, and "
+                "the cache's key leaves out where the call starts (its offset) or which positions it has"
+            )
     return None
 
 
 def _series() -> list[tuple[str, list[Tensor]]]:
     """List series of calls: what they share, and their positions."""
-    few, some, many, _, rows = (torch.arange(count) for count in COUNTS)
-    tokens = "it has as many tokens"
+    few, some, many, rows, again = (torch.arange(count) for count in COUNTS)
+    tokens = "a later call has as many tokens"
+    apart = [(9, 30), (20, 3), (0, 14)]
     return [
         (tokens, [few + start for start in (30, 5, 17, 2)]),
         (f"{tokens} and the same last position", [2 * some + 4, some + 22]),
-        (f"{tokens} and the same first position", [3 + 2 * many, 3 + many]),
+        (f"{tokens} and the same first position", [2 * many + 3, many + 3]),
         (
-            "it has as many rows and tokens",
-            [
-                torch.stack((rows + one, rows + other))
-                for one, other in ((9, 30), (20, 3), (0, 14))
-            ],
+            f"{tokens} and rows",
+            [torch.stack((rows + one, rows + other)) for one, other in apart],
+        ),
+        (
+            f"{tokens} and gets the tensor of positions again, though its numbers have changed since, as in a loop",
+            [again + start for start in (3, 20, 1)],
         ),
     ]
 
 
 def _from_earlier(
-    findings: Findings, call: object, key: str, series: list[Tensor]
+    findings: Findings, call: Call, series: list[Tensor]
 ) -> str | None:
-    """Make a series of calls. Say if some of them are rotated by the positions of an earlier one."""
-    head = call.head
-    rows = call.rows_and_heads[0]
-    wrong = None
+    """Make a series of calls. Say which of them is rotated by the positions of an earlier one, or None if none is.
+
+    If a call is wrong in some other way, that is for other trials to say.
+    """
+    said = None
     for number, at in enumerate(series):
-        if at.ndim == 2 and (rows < 2 or "positions" not in call.given or call.one_row):
-            return None
         given = vectors(findings, at.shape[-1])
         try:
             found = call.apart(given, at)
         except Exception:
             # errors are reported by other trials
             return None
-        for role, came in found.items():
-            if role == "v":
-                continue
+        for role in set(found) - {"v"}:
             close = near_enough(findings, role)
-
-            def off(places: Tensor, role: str = role, came: Tensor = came) -> float:
-                lines = places if places.ndim == 2 else places[None]
-                return max(
-                    (
-                        torch.einsum(
-                            "tij,tj->ti",
-                            findings.near[role][line],
-                            given[role][row, head],
-                        )
-                        - came[row, head]
-                    )
-                    .abs()
-                    .max()
-                    .item()
-                    for row, line in enumerate(lines)
-                )
-
-            if off(at) < close:
+            off = [
+                _off(findings, role, given[role], found[role], places)
+                for places in series[: number + 1]
+            ]
+            if off[-1] < close:
                 continue
-            like = [before for before in range(number) if off(series[before]) < close]
-            if not like:
+            like = next(
+                (series[one] for one in range(number) if off[one] < close), None
+            )
+            if like is None:
                 return None
             who = role if findings.both else "x"
-            wrong = wrong or (who, at, series[like[-1]])
-    if wrong is None:
-        return None
-    who, at, other = wrong
-    return (
-        f"{who} is rotated by the positions of an earlier call, wherever {key}: positions {_some(at)} are turned like "
-        f"{_some(other)}, which that call asked for. Angles (or tables, or positions) are cached, and the key of the cache "
-        "leaves out where the call starts (its offset) or which positions it has"
+            said = said or (
+                f"{who} is rotated by the positions of an earlier call: {_some(at)} are turned like {_some(like)}"
+            )
+    return said
+
+
+def _off(
+    findings: Findings, role: str, sent: Tensor, came: Tensor, places: Tensor
+) -> float:
+    """Return by how much vectors (rows, heads, tokens, dim) are off those at these positions, in the measured head."""
+    head, near = findings.call.head, findings.near[role]
+    lines = places if places.ndim == 2 else places[None]
+    return max(
+        (torch.einsum("tij,tj->ti", near[line], sent[row, head]) - came[row, head])
+        .abs()
+        .max()
+        .item()
+        for row, line in enumerate(lines)
     )
 
 
-def _reusing(call: object) -> object:
+def _reusing(call: Call) -> Call:
     """Return the same call, but each time with the same tensor of positions, into which new ones are written."""
     held = []
 
@@ -121,11 +124,9 @@ def _reusing(call: object) -> object:
             fresh = super().beside(role, positions, batch)
             if role != "positions":
                 return fresh
-            if held:
-                held[0].copy_(fresh)
-            else:
+            if not held:
                 held.append(fresh)
-            return held[0]
+            return held[0].copy_(fresh)
 
     return Reusing(**vars(call))
 

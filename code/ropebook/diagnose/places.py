@@ -136,7 +136,9 @@ def _head_by_head(findings: Findings) -> None:
             return
         for role, turn in findings.rotating.items():
             other = measured(seen[role])
-            said = changed_to(other, turn, f"in head {call.head}")
+            said = changed_to(
+                other, turn, f"in head {call.head}", findings.declared
+            )
             if said:
                 who = f" of {role}" if findings.both else ""
                 mistakes["other_heads"] += f". Head {head}{who}: {said}"
@@ -444,12 +446,12 @@ def _in_such(findings: Findings, role: str, places: Tensor) -> str:
         found = findings.at(torch.cat((text, far)))[role][: len(text)]
     except (ValueError, NotFinite):
         return ""
-    said = changed_to(measured(found), turn, "in others")
+    said = changed_to(measured(found), turn, "in others", findings.declared)
     if said is None:
         return ""
     if "frequencies" in said:
         said += (
-            ". Frequencies change with the largest position of a call, as those of a dynamic base (NTK) or of short and long "
+            ". Frequencies depend on the largest position of a call, as those of a dynamic base (NTK) or of short and long "
             "factors do"
         )
     return f". In such a call, {said}"

@@ -92,9 +92,10 @@ def where(
         place = int(places)
         several = [place, max(place // 2, 1), max(place // 3, 2)]
         alone = [torch.tensor([one]) for one in several]
-        said = together(
-            findings, role, alone, lambda seq: vectors(findings, seq)
-        ) or unlike(findings, role)
+        said = together(findings, role, alone, lambda seq: vectors(findings, seq))
+        if said is None or "or frequencies are" in said:
+            # frequencies tell more than the positions that have the same angles
+            said = "; ".join(one for one in (said, unlike(findings, role)) if one)
         said = said and f"a token alone: {said}"
     said = said or placed(findings, role, sent[role], came, places)
     return further(said)

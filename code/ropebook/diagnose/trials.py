@@ -84,7 +84,9 @@ def steady_when_long(findings: Findings) -> None:
     if findings.mistakes:
         return
     seq = min(findings.declared.length or LONG, LONG)
-    chance = unsteady(findings.call, _vectors(findings, seq, False), torch.arange(seq))
+    chance = unsteady(
+        findings.call, _vectors(findings, seq, False), torch.arange(seq)
+    )
     if chance is not None:
         findings.mistakes["random"] = chance
 

@@ -84,9 +84,7 @@ def witness(findings: Findings) -> None:
             return
 
 
-def _told(
-    findings: Findings, case: Case, right: Turned
-) -> tuple[str, str] | None:
+def _told(findings: Findings, case: Case, right: Turned) -> tuple[str, str] | None:
     """Name the mistake in the result of a call, and describe it.
 
     Returns None if the result is right, or if the function refuses the call.
