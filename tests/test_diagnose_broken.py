@@ -148,15 +148,18 @@ def test_a_function_that_breaks_is_named(function, name, said, more):
     assert re.search(said, report.mistakes.get(name, "")), report.mistakes
 
 
-def test_a_rotation_in_place_is_sound():
+def test_a_rotation_in_place_has_to_be_declared():
     def in_place(q, k, positions):
         for x, turned in zip((q, k), sound(q, k, positions), strict=True):
             x.copy_(turned)
         return q, k
 
-    report = diagnose(in_place, **WHOLE)
+    report = diagnose(in_place, **WHOLE, in_place=True)
     assert report.sound
-    assert "in place" in report.evidence
+    assert report.evidence["in place"].startswith("q and k are rotated in place")
+    report = diagnose(in_place, **WHOLE)
+    assert list(report.mistakes) == ["changed_inputs"]
+    assert "Declare in_place=True" in report.mistakes["changed_inputs"]
 
 
 def test_positions_that_all_are_one_off_cannot_be_judged():

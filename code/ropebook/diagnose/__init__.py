@@ -13,6 +13,8 @@
 - `places`, `warps`, `far`, `whereabouts`: the position by which each token is really rotated, near the start and far
   away.
 - `bent`: nonlinear maps, which normalize, clip or round vectors, or add something to them.
+- `terms`: which pair's cosine or sine each entry is multiplied by, if tables are read at the wrong places.
+- `memory`, `chance`: whether a call is affected by an earlier one, or changes at random.
 - `strides`: tables that are read with a wrong stride, or in the wrong order of rows and columns.
 - `repeated`, `differences`, `alone`, `beyond`: whether the same tokens are rotated differently in other calls, and how.
 - `trials`: comparisons of rows, heads and tokens with one another, and of scores with those of the reference.

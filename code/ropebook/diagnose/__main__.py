@@ -30,6 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--rotary-dim", type=int, help="how many entries of a head turn"
     )
+    parser.add_argument(
+        "--in-place", action="store_true", help="it is meant to write into q and k"
+    )
     parser.add_argument("--dim", type=int, help="width of a head")
     parser.add_argument(
         "--call", help='roles of the arguments, as "q, k, positions"'

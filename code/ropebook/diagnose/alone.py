@@ -5,10 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ropebook import rope
 from ropebook.diagnose import pairing
-from ropebook.diagnose.findings import Findings
+from ropebook.diagnose.findings import Declared, Findings
+from ropebook.diagnose.frequencies import read
 from ropebook.diagnose.measures import Turn, measured, within_half
 from ropebook.diagnose.starting import begin
+from ropebook.diagnose.turning import whole
 from ropebook.diagnose.versus import compared
 
 WARPED = "positions 0, 1, 2, … are rotated as if they were "
@@ -34,7 +37,7 @@ def changed(findings: Findings) -> str:
             said = compared(now.theta, turn.theta, 1e-3)
             if said:
                 who = f"of {role}, " if findings.both else ""
-                return f". In a later call, {who}{said}"
+                return f". In a later call, {who}{said}{likened(now, findings.declared)}"
     return ""
 
 
@@ -50,10 +53,41 @@ def unlike(findings: Findings, role: str) -> str | None:
         other = measured(one_by_one(findings, 24)[role])
     except Exception:
         return None
-    return changed_to(other, turn)
+    return changed_to(other, turn, declared=findings.declared)
 
 
-def changed_to(other: Turn, turn: Turn, where: str = "in a text") -> str | None:
+def likened(other: Turn, declared: Declared | None) -> str:
+    """Say which rule the frequencies of ``other`` follow, as a sentence to append: another base, or no scaling. Else ""."""
+    if declared is None or declared.base is None or len(other.theta) < 2:
+        return ""
+    theta = whole(other, declared.rotary_dim or other.rotary_dim).abs()
+    plain = rope.inv_freq(2 * len(theta), declared.base)
+    if compared(theta, plain, 1e-4) is None:
+        if declared.inv_freq is None:
+            return ""
+        return f". They are unscaled: those of base {declared.base:,.6g} without its scaling"
+    expected = declared.inv_freq
+    if (
+        expected is not None
+        and len(expected) == len(theta)
+        and compared(theta, expected, 1e-4) is None
+    ):
+        return ". They are scaled as declared"
+    found = read(theta, 2 * len(theta), other.tolerance, None)
+    if found.kind == "plain" and abs(found.base / declared.base - 1) > 1e-3:
+        size = "larger" if found.base > declared.base else "smaller"
+        return f". They are those of another base, a {size} base: {found.base:,.5g} instead of {declared.base:,.6g}"
+    if found.kind == "linear" and abs(found.base / declared.base - 1) < 1e-3:
+        return f". All are divided by {found.factor:.4g}, as positions that are interpolated"
+    return ""
+
+
+def changed_to(
+    other: Turn,
+    turn: Turn,
+    where: str = "in a text",
+    declared: Declared | None = None,
+) -> str | None:
     """Describe how the map ``other`` differs from ``turn``.
 
     Returns None if they agree. ``where`` says in words how ``turn`` was measured.
@@ -96,7 +130,7 @@ def changed_to(other: Turn, turn: Turn, where: str = "in a text") -> str | None:
         return "it is rotated the other way round (backward: the sign of its angles is reversed)"
     said = compared(other.theta, turn.theta, 1e-3)
     if said:
-        return f"its frequencies differ from those {where}: {said}"
+        return f"its frequencies differ from those {where}: {said}{likened(other, declared)}"
     begun, began = begin(other), begin(turn)
     if begun and began and begun[0] == began[0] and abs(begun[1] - began[1]) > 0.01:
         return f"it is rotated by positions that are {begun[1] - began[1]:+.3g} off"

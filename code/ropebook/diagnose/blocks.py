@@ -28,17 +28,91 @@ def mended(
         for index, (name, cos, sin, equal) in enumerate(_forms(*numbers)):
             if all(_close(one, other) for one, other in equal):
                 found = turned(turn.dim, first, second, cos, sin)
+                if name == "uncrossed" and found is not None and sin[0].any():
+                    # at position 0 a rotation leaves entries as they are
+                    continue
                 if found is not None and found.theta.any():
                     reader = _reader(first, second, index)
                     return replace(
                         found, flaws=(name,), off=turn.off, reader=reader
                     )
-        found = _one_table(turn, first, second, *numbers) or _ellipse(
-            turn, first, second, *numbers
+        found = (
+            _one_table(turn, first, second, *numbers)
+            or _ellipse(turn, first, second, *numbers)
+            or _lengthened(turn, first, second, *numbers)
         )
         if found is not None:
             return found
     return None
+
+
+def _lengthened(
+    turn: Turn,
+    first: tuple[int, ...],
+    second: tuple[int, ...],
+    *numbers: Angles,
+) -> Turn | None:
+    """Find the rotation if the two entries of a pair are multiplied by factors of their own, before or after it."""
+    for when in ("after", "before"):
+        cos, sin, equal, sizes = _evened(*numbers, when)
+        if min(one.min() for one in sizes) < 1e-3 or _close(*sizes):
+            continue
+        found = turned(turn.dim, first, second, cos, sin)
+        if not all(_close(*two) for two in equal) or found is None:
+            continue
+        if not found.theta.any():
+            continue
+        moving = any(not _close(size, size[:1]) for size in sizes)
+        factor = torch.stack(sizes)[:, 0].mean().item()
+        off = max((size / factor - 1).abs().max().item() for size in sizes)
+
+        return replace(
+            found,
+            flaws=("lengths" if moving else "uneven_lengths",),
+            off=off,
+            factor=factor,
+            note=f"the two entries of a pair are multiplied by factors of their own, {when} it is rotated"
+            + _spread(first, second, sizes),
+            reader=_divided(first, second, factor, when),
+        )
+    return None
+
+
+def _divided(
+    first: tuple[int, ...], second: tuple[int, ...], factor: float, when: str
+) -> Callable[[Matrices], tuple[Angles, Angles]]:
+    def read(matrix: Matrices) -> tuple[Angles, Angles]:
+        cos, sin, _, _ = _evened(*_numbers(matrix, first, second), when)
+        return factor * cos, factor * sin
+
+    return read
+
+
+def _evened(
+    a: Angles, b: Angles, c: Angles, e: Angles, when: str
+) -> tuple[Angles, Angles, tuple, tuple[Angles, Angles]]:
+    """Divide a pair's matrix by the lengths of its rows, if entries are multiplied after the rotation, or its columns.
+
+    Returns the cosine, the sine, the numbers that are equal if a rotation is left, and the two lengths.
+    """
+    beside, below = (b, c) if when == "after" else (c, b)
+    sizes = torch.hypot(a, beside), torch.hypot(below, e)
+    one, other = (size.clamp(min=1e-300) for size in sizes)
+    beside, below = beside / one, below / other
+    sin = below if when == "after" else beside
+    return a / one, sin, ((a / one, e / other), (beside, -below)), sizes
+
+
+def _spread(
+    first: tuple[int, ...], second: tuple[int, ...], sizes: tuple[Angles, Angles]
+) -> str:
+    """Say for which layout the factors of all entries are spread, if it isn't that of the pairs."""
+    order = torch.tensor([*first, *second]).argsort()
+    entries = torch.cat([size[-1] for size in sizes])[order]
+    for layout in ("interleaved", "half"):
+        if len(first) > 1 and _close(*split_pairs(entries, layout)):
+            return f", and these are spread for the other layout, the {layout} one"
+    return ""
 
 
 def one_row(matrix: Matrices, turn: Turn) -> Turn | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from ropebook.diagnose.calling import Returned
+from ropebook.diagnose.calling import Call, Returned
 from ropebook.diagnose.differences import numbered
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import matrices
@@ -178,15 +179,27 @@ def by_chance(
 
 
 def untouched(findings: Findings) -> None:
-    """Check that the function leaves its input vectors and positions unchanged."""
+    """Check that the function leaves its input vectors and positions unchanged, in calls of several sizes and types."""
     call = findings.call
+    five, one = torch.arange(5) + 1, torch.arange(1) + 3
+    calls = [(call, five, ""), (call, one, "if a token comes alone, ")]
+    for kind in (torch.float32, torch.bfloat16):
+        name = str(kind).removeprefix("torch.")
+        calls.append((replace(call, dtype=kind), five, f"with vectors of {name}, "))
+    for one, positions, when in calls:
+        if _written(findings, one, positions, when):
+            return
+
+
+def _written(findings: Findings, call: Call, positions: Tensor, when: str) -> bool:
+    """Record a mistake if a call writes into its vectors or positions. Returns whether it does."""
     rows, heads = call.rows_and_heads
     generator = torch.Generator().manual_seed(9)
     names = call.order.split()
-    sizes = {"batch": rows, "heads": heads, "seq": 5, "dim": call.dim}
+    sizes = {"batch": rows, "heads": heads, "seq": len(positions), "dim": call.dim}
     sent = {
-        role: torch.randn(
-            [sizes[name] for name in names], dtype=call.dtype, generator=generator
+        role: torch.randn([sizes[name] for name in names], generator=generator).to(
+            call.dtype
         )
         for role in call.vectors
     }
@@ -204,31 +217,43 @@ def untouched(findings: Findings) -> None:
 
     watched = Watched(**vars(call))
     try:
-        found = watched.raw(sent, torch.arange(5) + 1, rows)
+        found = watched.raw(sent, positions, rows)
     except Exception:
         # errors are reported by other trials
-        return
+        return False
     for at, before in written:
         if at.shape != before.shape or not torch.equal(at, before):
             findings.mistakes["changed_inputs"] = (
-                "the positions that it is given are written over (changed in place), so that the next layer is given others: "
-                f"{_some(before)} have become {_some(at)}"
+                f"{when}the positions that it is given are written over (changed in place), so that the next layer is given "
+                f"others: {_some(before)} have become {_some(at)}"
             )
-            return
+            return True
+    in_place = []
     for (role, x), came in zip(sent.items(), found, strict=False):
         off = (x - kept[role]).abs().nan_to_num(nan=1e9).max().item()
         if off < SAME:
             continue
-        same = (came - x).abs().nan_to_num(nan=1e9).max().item() < SAME
-        who = role if findings.both else "x"
-        if same:
-            findings.evidence["in place"] = (
-                f"{who} is rotated in place: what is given is written over with what comes back"
-            )
+        if (came - x).abs().nan_to_num(nan=1e9).max().item() < SAME:
+            in_place.append(role)
             continue
+        who = role if findings.both else "x"
         findings.mistakes["changed_inputs"] = (
-            f"{who} that it is given is written over (changed in place, by up to {off:.2g}), and what comes back is another"
+            f"{when}{who} that it is given is written over (changed in place, by up to {off:.2g}), and what comes back is "
+            "another"
         )
+        return True
+    if not in_place:
+        return False
+    who = findings.names(in_place)
+    said = f"{when}{who} {'are' if len(in_place) > 1 else 'is'} rotated in place: what is given is written over with what comes back"
+    if findings.declared.in_place:
+        findings.evidence["in place"] = said
+    else:
+        findings.mistakes["changed_inputs"] = (
+            f"{said}, so the inputs are changed. Whatever else reads them afterwards (a backward pass, a layer that is computed "
+            "again) gets rotated vectors. Declare in_place=True if it is meant to do so"
+        )
+    return True
 
 
 def _some(at: Tensor) -> str:

@@ -24,6 +24,7 @@ class Declared:
     rotary_dim: int | None = None
     inv_freq: Tensor | None = None
     attention_factor: float | None = None
+    in_place: bool = False
 
     def frequencies(self, rotary_dim: int) -> Tensor | None:
         """Return the frequencies that the weights need, or None if they are unknown."""

@@ -11,6 +11,7 @@ from ropebook.diagnose.formulas import formula
 from ropebook.diagnose.guessing import guessed
 from ropebook.diagnose.measures import Turn, within_half
 from ropebook.diagnose.rules import known
+from ropebook.diagnose.terms import terms
 from ropebook.diagnose.turning import whole
 from ropebook.diagnose.versus import compared
 from ropebook.rope import split_pairs
@@ -94,6 +95,20 @@ def guess(findings: Findings) -> None:
         seen = apart(findings.near[role], turn.places)
         found_out = guessed(seen, *pairs, tried)
         if found_out is None:
+            said = (
+                terms(seen, *pairs, right) if len(right) == len(pairs[0]) else None
+            )
+            if said is not None:
+                findings.withdraw("unknown", "missing_sin", "mixed_tables")
+                alike = [
+                    one
+                    for one in findings.turns
+                    if one != "v"
+                    and torch.equal(findings.near[one], findings.near[role])
+                ]
+                found["mixed_tables"] = (
+                    f"{findings.names(alike)}: {said}{_not_kept(findings.near[role])}"
+                )
             return
         later[role] = found_out.later
         guesses.append(found_out.names)
@@ -230,7 +245,8 @@ _KINDS = {
     "different angles",
     "mixed_tables": "the cosine and the sine of a pair of {names} are not those of one angle: cos² + sin² is off 1, the "
     "lengths of pairs by up to {off:.2g}",
-    "lengths": "lengths of {names} change with the position, by up to {off:.2g}, as xPos has them on purpose",
+    "lengths": "lengths of {names} change with the position, by up to {off:.2g}, as those of xPos or of a "
+    "logarithm of the position do on purpose",
     "no_pairs": "an entry of {names} mixes with {off:.0f} others: no pairs",
     "unknown": "pairs of {names} are not turned: their matrices are off a rotation by {off:.2g}",
 }

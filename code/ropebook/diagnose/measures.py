@@ -248,7 +248,8 @@ def _of_pairs(matrix: Matrices, first: list[int], second: list[int]) -> Turn:
             logs = lengths.log()
             rates, _, bent = _rates(logs)
             trend = _off(rates) * len(logs)
-            if trend > 1e-3 and bent < 0.3 * trend:
+            straight = spread > 0.05 and uneven < max(10 * close, 1e-2)
+            if straight or (trend > 1e-3 and bent < 0.3 * trend):
                 factor, off = lengths[0].mean().item(), spread
                 at |= {
                     "flaws": ("lengths",),

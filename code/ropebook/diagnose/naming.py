@@ -44,6 +44,7 @@ def diagnose(
     rotary_dim: int | None = None,
     inv_freq: Tensor | None = None,
     attention_factor: float | None = None,
+    in_place: bool = False,
     dim: int | None = None,
     call: str | None = None,
     order: str | None = None,
@@ -56,7 +57,8 @@ def diagnose(
     multiplied. A function is wrong if it differs from every rotation that fits these declarations. Declaring layout,
     base and length makes the diagnosis stricter. Scaled frequencies are then accepted only if they are declared as
     ``inv_freq``. The function must also accept positions that decrease within a call, as in packed sequences, and
-    positions that differ from row to row.
+    positions that differ from row to row. Set ``in_place`` if the function is meant to write its results into q and k.
+    Otherwise that is a mistake.
 
     ``dim`` is the head width, by default the first of 64, 128, 32, … that the function accepts. Unless you specify how
     to call the function, different ways are tried. ``call`` lists the roles of its arguments, as in "q, k, positions"
@@ -75,7 +77,7 @@ def diagnose(
     'sound'
     """
     declared = _declared(
-        layout, base, length, rotary_dim, inv_freq, attention_factor
+        layout, base, length, rotary_dim, inv_freq, attention_factor, in_place
     )
     name = getattr(function, "__qualname__", type(function).__name__)
     if hasattr(function, "func"):
@@ -120,6 +122,7 @@ def _declared(
     rotary_dim: int | None,
     inv_freq: Tensor | None,
     attention_factor: float | None,
+    in_place: bool,
 ) -> Declared:
     if layout is not None:
         checks.layout(layout)
@@ -140,7 +143,9 @@ def _declared(
         attention_factor = checks.number(
             "attention_factor", attention_factor, minimum=0
         )
-    return Declared(layout, base, length, rotary_dim, inv_freq, attention_factor)
+    return Declared(
+        layout, base, length, rotary_dim, inv_freq, attention_factor, in_place
+    )
 
 
 def _report(findings: Findings) -> Report:
@@ -219,6 +224,7 @@ def _report(findings: Findings) -> Report:
         trials.reference,
         halves,
         witness,
+        trials.steady_when_long,
         trials.still_the_same,
         beyond,
     ):

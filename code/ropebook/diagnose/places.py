@@ -9,10 +9,12 @@ from torch import Tensor
 
 from ropebook.diagnose.alone import changed, changed_to
 from ropebook.diagnose.broken import last_good, raised
+from ropebook.diagnose.chance import unsteady
 from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.far import FAR, far
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import NotFinite, matrices, measured
+from ropebook.diagnose.memory import remembered
 from ropebook.diagnose.repeated import (
     asked,
     far_calls,
@@ -34,7 +36,11 @@ def positions(findings: Findings) -> None:
     shift = near // 3
     late = torch.arange(shift) + shift
     honoured = False
-    if call.places:
+    kept = remembered(findings)
+    if kept is not None:
+        findings.mistakes["stale"] = kept
+        evidence["positions"] = "not always those that it is given"
+    elif call.places:
         if _honoured(findings, 3 * torch.arange(shift), late):
             honoured = True
             evidence["positions"] = (
@@ -59,6 +65,10 @@ def positions(findings: Findings) -> None:
     _row_by_row(findings)
     _head_by_head(findings)
     if findings.one_by_one:
+        return
+    if kept is not None:
+        # comparisons between calls would only show it again
+        _depends(findings, near) or far(findings)
         return
     _rows(findings)
     if "other_positions" in findings.mistakes and call.places and not honoured:
@@ -126,7 +136,9 @@ def _head_by_head(findings: Findings) -> None:
             return
         for role, turn in findings.rotating.items():
             other = measured(seen[role])
-            said = changed_to(other, turn, f"in head {call.head}")
+            said = changed_to(
+                other, turn, f"in head {call.head}", findings.declared
+            )
             if said:
                 who = f" of {role}" if findings.both else ""
                 mistakes["other_heads"] += f". Head {head}{who}: {said}"
@@ -333,6 +345,10 @@ def _depends(findings: Findings, near: int) -> bool:
             continue
         role, much = off
         mistakes = findings.mistakes
+        chance = unsteady(call, _one_vector(findings, len(places)), places)
+        if chance is not None:
+            mistakes["random"] = f"in a text that goes on to {places[-1]}, {chance}"
+            return True
         mistakes["depends_on_text"] = (
             f"positions up to {near - 1} are turned otherwise in a text that goes on to {places[-1]}: {role} is off "
             f"by up to {much:.2g}. Keys in a cache then fit no later query"
@@ -354,6 +370,16 @@ def _depends(findings: Findings, near: int) -> bool:
     return False
 
 
+def _one_vector(findings: Findings, seq: int) -> dict[str, Tensor]:
+    """Return the same random vector in every place, as q, k, v (rows, heads, seq, dim)."""
+    call = findings.call
+    generator = torch.Generator().manual_seed(4)
+    rows, heads = call.rows_and_heads
+    rows = 1 if call.one_row else rows
+    vector = torch.randn(call.dim, dtype=torch.float64, generator=generator)
+    return dict.fromkeys("qkv", vector.expand(rows, heads, seq, -1))
+
+
 def _off_beside(
     findings: Findings, places: Tensor, near: int
 ) -> tuple[str, float] | None:
@@ -362,11 +388,8 @@ def _off_beside(
     Returns the role and the size of the difference.
     """
     call = findings.call
-    generator = torch.Generator().manual_seed(4)
-    rows, heads = call.rows_and_heads
-    rows = 1 if call.one_row else rows
-    vector = torch.randn(call.dim, dtype=torch.float64, generator=generator)
-    sent = {role: vector.expand(rows, heads, len(places), -1) for role in "qkv"}
+    sent = _one_vector(findings, len(places))
+    vector = sent["q"][0, 0, 0]
     try:
         found = call.apart(sent, places)
     except Exception:
@@ -423,12 +446,12 @@ def _in_such(findings: Findings, role: str, places: Tensor) -> str:
         found = findings.at(torch.cat((text, far)))[role][: len(text)]
     except (ValueError, NotFinite):
         return ""
-    said = changed_to(measured(found), turn, "in others")
+    said = changed_to(measured(found), turn, "in others", findings.declared)
     if said is None:
         return ""
     if "frequencies" in said:
         said += (
-            ". Frequencies change with the largest position of a call, as those of a dynamic base (NTK) or of short and long "
+            ". Frequencies depend on the largest position of a call, as those of a dynamic base (NTK) or of short and long "
             "factors do"
         )
     return f". In such a call, {said}"

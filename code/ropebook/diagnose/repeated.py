@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ropebook.diagnose.alone import unlike
 from ropebook.diagnose.broken import raised
+from ropebook.diagnose.chance import unsteady
 from ropebook.diagnose.differences import SAME, different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import Turn
@@ -64,6 +65,10 @@ def repeated(findings: Findings, honoured: bool) -> None:
             close = near_enough(findings, role)
             said = different(turned, right, sent[role], close)
             if said is not None:
+                chance = unsteady(call, sent, other.places)
+                if chance is not None:
+                    findings.mistakes["random"] = f"{other.said}: {chance}"
+                    return
                 who = f"{role}, " if findings.both else ""
                 findings.mistakes[other.name] = f"{other.said}: {who}{said}" + (
                     where(findings, role, other.places, sent, turned)
@@ -87,9 +92,10 @@ def where(
         place = int(places)
         several = [place, max(place // 2, 1), max(place // 3, 2)]
         alone = [torch.tensor([one]) for one in several]
-        said = together(
-            findings, role, alone, lambda seq: vectors(findings, seq)
-        ) or unlike(findings, role)
+        said = together(findings, role, alone, lambda seq: vectors(findings, seq))
+        if said is None or "or frequencies are" in said:
+            # frequencies tell more than the positions that have the same angles
+            said = "; ".join(one for one in (said, unlike(findings, role)) if one)
         said = said and f"a token alone: {said}"
     said = said or placed(findings, role, sent[role], came, places)
     return further(said)

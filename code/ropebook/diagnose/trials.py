@@ -11,12 +11,15 @@ from torch import Tensor
 from ropebook import mistakes
 from ropebook.diagnose.bent import bent
 from ropebook.diagnose.broken import by_chance
+from ropebook.diagnose.chance import CALLS, unsteady
 from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import asked
 from ropebook.diagnose.witness import model
 
 SHIFT = 16
+# The number of tokens in a long call.
+LONG = 300
 # The number of rows in a large batch.
 MANY = 8
 # Numbers count as equal if they differ by less than this.
@@ -45,7 +48,7 @@ def steady(findings: Findings) -> None:
     given = _vectors(findings, 6, False)
     at = torch.arange(6) + 1
     seen = []
-    for _ in range(4):
+    for _ in range(8):
         try:
             seen.append(findings.call.apart(given, at))
         except Exception:
@@ -57,6 +60,8 @@ def steady(findings: Findings) -> None:
         if max(off) < NONE:
             continue
         chance = by_chance(findings, lambda: findings.call.apart(given, at))
+        if chance is None:
+            chance = unsteady(findings.call, given, at, calls=CALLS)
         if chance is not None:
             findings.mistakes["random"] = chance
             return
@@ -72,6 +77,18 @@ def steady(findings: Findings) -> None:
             )
         )
         return
+
+
+def steady_when_long(findings: Findings) -> None:
+    """Check, if nothing else is wrong, that a long call returns the same result each time."""
+    if findings.mistakes:
+        return
+    seq = min(findings.declared.length or LONG, LONG)
+    chance = unsteady(
+        findings.call, _vectors(findings, seq, False), torch.arange(seq)
+    )
+    if chance is not None:
+        findings.mistakes["random"] = chance
 
 
 def first_call(findings: Findings) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ropebook import rope
 from ropebook.diagnose.bent import bent
+from ropebook.diagnose.chance import unsteady
 from ropebook.diagnose.differences import different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import near_enough
@@ -67,7 +68,9 @@ def model(findings: Findings) -> Turned | None:
 def witness(findings: Findings) -> None:
     """If no mistake has been found so far, compare calls of many shapes with the reference, vector by vector."""
     call = findings.call
-    if findings.mistakes or set(findings.undetermined) - {"start"}:
+    if set(findings.mistakes) - {"changed_inputs"}:
+        return
+    if set(findings.undetermined) - {"start"}:
         return
     if not call.places or call.tables or not findings.honoured:
         return
@@ -75,16 +78,16 @@ def witness(findings: Findings) -> None:
     if right is None:
         return
     for case in _cases(findings):
-        said = _told(findings, case, right)
-        if said is not None:
-            findings.mistakes[case.name] = said
+        found = _told(findings, case, right)
+        if found is not None:
+            name, findings.mistakes[name] = found
             return
 
 
-def _told(findings: Findings, case: Case, right: Turned) -> str | None:
-    """Describe what is wrong with the result of a call.
+def _told(findings: Findings, case: Case, right: Turned) -> tuple[str, str] | None:
+    """Name the mistake in the result of a call, and describe it.
 
-    Returns None if it is right, or if the function refuses the call.
+    Returns None if the result is right, or if the function refuses the call.
     """
     call = findings.call
     sent = _sent(findings, case)
@@ -113,14 +116,17 @@ def _told(findings: Findings, case: Case, right: Turned) -> str | None:
         x, came = sent[role] / case.times, turned / case.times
         said = different(came, right(x, case.places, role), x, close)
         if said is not None:
+            chance = unsteady(call, sent, case.places)
+            if chance is not None:
+                return "random", f"{case.said}: {chance}"
             who = f"{role}, " if findings.both else ""
-            if "as it went in" in said:
-                # an unchanged vector is at position 0, or at a position with the same matrix
-                return f"{case.said}: {who}{said}"
+            said = f"{case.said}: {who}{said}"
             if case.name == "not_linear":
-                return f"{case.said}: {who}{said}{further(bent(findings))}"
-            where = further(placed(findings, role, x, came, case.places))
-            return f"{case.said}: {who}{said}{where}"
+                said += further(bent(findings))
+            elif "as it went in" not in said:
+                # an unchanged vector is at position 0, or at a position with the same matrix
+                said += further(placed(findings, role, x, came, case.places))
+            return case.name, said
     return None
 
 
