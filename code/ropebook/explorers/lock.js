@@ -275,8 +275,8 @@ function describe({ rope, addedCurve }, { m, n, shift }) {
   const where = `The query is at ${m + shift} and the key at ${n + shift}, so their distance is `
     + `${String(m - n).replace("-", "−")}.`;
   const level = `RoPE’s score is ${exact(rope, 4)} at every shift.`;
-  return `${where} ${level} With the encoding added instead, the score ranges from ${exact(least, 2)} to ${exact(most, 2)} `
-    + `as both slide by 0 to ${SHIFTS - 1} positions.`;
+  return `${where} ${level} With the encoding added instead, the score ranges from ${exact(least, 2)} to `
+    + `${exact(most, 2)} as both slide by 0 to ${SHIFTS - 1} positions.`;
 }
 
 export default explorer({
