@@ -307,7 +307,8 @@ function describe({ turns, young, wavelengths }, { position }) {
 
 export default explorer({
   title: "Binary digits, clock hands, sinusoids",
-  note: "Step through the positions. Fast digits flip often and slow digits rarely, but hands and waves change smoothly.",
+  note: "Step through the positions. Fast digits flip often and slow digits rarely, but hands and waves change "
+    + "smoothly.",
   dials,
   compute,
   build,
