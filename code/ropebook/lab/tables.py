@@ -103,7 +103,7 @@ _BESIDE = {
     "alibi": "ALiBi",
     "rope-10000": "RoPE, base 10⁴",
     "rope-500000": "RoPE, base 5·10⁵",
-    "alternate": "RoPE, none in turn",
+    "alternate": "RoPE and none in turn",
 }
 _NEAR, _FAR = 3, -1
 

@@ -97,7 +97,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "sun2023",
         ),
         "in_turn": Facts(
-            "RoPE and none, alternating",
+            "RoPE and none in turn",
             "multiplied",
             "distance, or what came before",
             "nothing",
