@@ -227,11 +227,11 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
 
     rival = -opened["differences"]["last"][LONGER]["python"][-1][0]
     return {
-        "method": ["last L bytes only", *lines.values()],
+        "method": ["only the last L bytes", *lines.values()],
         "within L": [0.0, *map(within, lines)],
-        f"to {reach} L": [rival, *column("plain", "python", -1)],
-        "minus last L": [0.0, *column("last", "python", -1)],
-        "generated: minus last L": [0.0, *column("last", "language", -1)],
+        f"{reach // 2} L to {reach} L": [rival, *column("plain", "python", -1)],
+        "against the last L bytes": [0.0, *column("last", "python", -1)],
+        "the same, generated language": [0.0, *column("last", "language", -1)],
         "records beyond L": [
             None,
             *(
