@@ -283,8 +283,8 @@ def test_loss_in_words():
     assert yarn == (
         f"At byte 1024, 4 times the trained length, YaRN (chosen β), s = 4 needs {two(found['here'][0])} bits, "
         f"{two(-found['hereApart'][0])} fewer than the model as trained. Given only the last 256 bytes, the model as "
-        f"trained needs {two(last)} bits. Over bytes 513 to 1024, the difference is {signed(by)}. Its 95 % interval over "
-        f"seeds and files, {signed(low)} to {signed(high)}, does not contain 0."
+        f"trained needs {two(last)} bits. Over bytes 513 to 1024, the difference is {signed(by)}. Its 95 % interval "
+        f"over seeds and files, {signed(low)} to {signed(high)}, does not contain 0."
     )
     assert within.startswith("At byte 100, within the trained length, position interpolation, s = 4 needs ")
     assert "more than the model as trained. Over bytes 1 to 256, the difference is +" in within

@@ -129,7 +129,8 @@ export default explorer({
   build,
   stats: ({ plainHere, changedHere, loss, plainLoss }, { distance }) => [
     [`Mean score at ${distance}`, exact(changedHere, 1), `originally ${exact(plainHere, 1)}`],
-    ...(loss ? [["Loss beyond 9,216", ...lossText(loss, plainLoss, 1)], ["Loss within L", ...lossText(loss, plainLoss, 0)]]
+    ...(loss ? [["Loss beyond 9,216", ...lossText(loss, plainLoss, 1)],
+      ["Loss within L", ...lossText(loss, plainLoss, 0)]]
       : [["Loss", "not measured"]]),
   ],
   describe,
