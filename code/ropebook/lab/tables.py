@@ -141,8 +141,8 @@ def schemes(measured: Mapping) -> Columns:
         f"apart, {first[0]}–{first[1]}",
         f"bits, {last[0]}–{last[1]}",
         f"apart, {last[0]}–{last[1]}",
-        f"found {distances[_NEAR]} back",
-        f"found {distances[_FAR]} back",
+        f"found {distances[_NEAR]} bytes back",
+        f"found {distances[_FAR]} bytes back",
     )
     return dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
 
