@@ -147,6 +147,6 @@ def test_what_the_small_models_do_beyond_has_a_row_for_each_that_is_there():
         "apart, 0–8": [0.0, pytest.approx(0.2), pytest.approx(0.2)],
         "bits, 32–64": [None, 3.5, 3.5],
         "apart, 32–64": [None, 1.0, 1.0],
-        "found 6 back": [None, None, pytest.approx(0.7)],
-        "found 48 back": [None, None, pytest.approx(0.2)],
+        "found 6 bytes back": [None, None, pytest.approx(0.7)],
+        "found 48 bytes back": [None, None, pytest.approx(0.2)],
     }
