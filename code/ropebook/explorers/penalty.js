@@ -107,7 +107,7 @@ function curves({ x, y }, { plain, changed, plainHere, changedHere }, { distance
 
 function describe(data, { distance, factor }) {
   const { plainHere, changedHere, plainLowest, changedLowest, plain, changed } = data;
-  const here = `At distance ${distance} the mean score is ${exact(plainHere, 1)}`; // in the original model
+  const here = `At distance ${distance} the mean score is ${exact(plainHere, 1)}`; // in the unchanged model
   const back = (curve) => exact(curve.at(-1) - Math.min(...curve), 1);
   const rises = (where, curve) => (where === REACH ? "it falls all the way"
     : `it is lowest at ${where} and then rises by ${back(curve)}`);
