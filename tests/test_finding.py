@@ -24,8 +24,9 @@ PAGES = {
     **test_small_site.PAGES,
     "steps": "# Steps\n\n```{try} sweep\nDoes it fall?\nanswers: It rises | *It swings\nstart: base=1\n"
     "show: base=10\ngoal: base>=10\nwhy: Each pair has a period.\n```\n",
-    "decay": "# Decay\n\nIt falls, {eq}`eq-decay-ones`, by {eq}`eq-decay-ones`, as $x^2$ does; "
-    "see {eq}`eq-decay-ones`.\n\n[Shown here](#below) ·\n[the thread](https://example.org)\n\n"
+    "decay": "# Decay\n\nIt falls, {eq}`eq-decay-ones`, by {eq}`eq-decay-ones`, as $x^2$ does "
+    "(see {eq}`eq-decay-ones`), as in {eq}`eq-decay-ones`; see {eq}`eq-decay-ones`.\n\n"
+    "[Shown here](#below) ·\n[the thread](https://example.org)\n\n"
     "Explained under [Below](#below).\n\n"
     "## The *base*\n\nWhat `rope_theta` sets.\n\n### Below\n\nDeeper.\n\n```python\nrotate_half(query_states)\n```\n"
     + test_small_site.equation("eq-decay-ones", "identity")

@@ -209,7 +209,7 @@ def test_rows_that_decide_resume_and_are_judged_only_when_all_are_there(deciding
     assert shown.columns["where"][:2] == ["beyond L", "within L"]
     assert shown.columns["claimed"][-2:] == ["lower", "not higher"]
     assert shown.columns["difference (nats)"][0] == "−0.80 (−0.80 to −0.80)"
-    assert shown.columns["means of the kinds"][4] == "+0.10 to +0.10"
+    assert shown.columns["means by kind of text"][4] == "+0.10 to +0.10"
     assert not re.search(r"\d\.\d", capsys.readouterr().out)
 
 

@@ -123,7 +123,7 @@ def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> s
                 for glued in list(copy.findall(PendingGlueReference)):
                     glued.replace_self(nodes.Text(value(glued)))
                 found.append(copy.astext())
-    text = re.sub(rf"(?:; see|[,(])\s*{EQUATION}\)?(?=[\s.,;:])", "", " ".join(found))
+    text = re.sub(rf"\s*(?:; see|,(?: as in)?|\((?:see)?)\s*{EQUATION}\)?(?=[\s.,;:])", "", " ".join(found))
     return " ".join(text.replace(EQUATION, "the equation").split())
 
 

@@ -18,7 +18,7 @@ def arrows(products: Tensor, without: Tensor) -> Figure:
     reach = 1.25 * max(products.abs().max().item(), without.abs().max().item())
     for ax, found, colour, title in (
         (axes[0], products, BLUE, "with the conjugate"),
-        (axes[1], without, ORANGE, "without it"),
+        (axes[1], without, ORANGE, "without the conjugate"),
     ):
         ax.axhline(0, color=MUTED, linewidth=1)
         ax.axvline(0, color=MUTED, linewidth=1)

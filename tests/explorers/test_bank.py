@@ -61,15 +61,15 @@ def test_the_bank_in_words():
     ]
     beyond, every, none, old, one = js.describe(Bank, cases)
     assert beyond == (
-        "46 of 64 hands make a full turn within 4096 positions. The slowest needs 54410 positions for a full turn. "
-        "The position is beyond the context: 16 hands are at angles that no position within it has."
+        "46 of 64 hands make a full turn within 4096 positions. The slowest hand needs 54410 positions for a full "
+        "turn. The position is beyond the context: 16 hands are at angles that no position within the context has."
     )
     assert every == (
-        "Every hand makes a full turn within 4096 positions. The slowest needs 6.28 positions for a full turn."
+        "Every hand makes a full turn within 4096 positions. The slowest hand needs 6.28 positions for a full turn."
     )
     assert none.startswith("No hand makes a full turn within 2 positions.")
     assert old.endswith("The position is beyond the context, but no hand is at a new angle.")
-    assert one.endswith("1 hand is at an angle that no position within it has.")
+    assert one.endswith("1 hand is at an angle that no position within the context has.")
     assert js.inside(Bank, "return input.map(turnText);", [0, 0.001, 0.25, 12.345, 1234.5]) == [
         "0.00", "≈ 0", "0.25", "12.3", "1235"]  # fmt: skip
     assert js.inside(Bank, "return input.map(tickText);", [10, 100, 1000, 1e7]) == ["10", "100", "10³", "10⁷"]

@@ -115,7 +115,7 @@ def test_the_ladder_in_words():
     ]
     full, one, none, same, known, single = js.describe(Ladder, cases)
     start = "18 of 64 pairs have not completed a turn within L = 4096. At L′ = "
-    now = start + "16384 the angles go 16.4 radians beyond those in training without a method"
+    now = start + "16384 the angles go 16.4 radians beyond those in training if no method is used"
     assert full == f"{now}; 0.001 with position interpolation, 2.48 with NTK-aware and 0.001 with YaRN."
     assert one == f"{now}; 0.001 with Llama 3.1."
     assert none == f"{now}."

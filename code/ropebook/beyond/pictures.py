@@ -67,10 +67,11 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
         ax.set_title(title)
     display_figure(
         fig,
-        f"Three maps of {side} times {side} patches. In a line: a short bar along the row of the middle patch, and next to nothing above "
-        "and below it. Axial: a cross through the middle patch, dark along its row and its column. Mixed: a round spot.",
-        f"Score of every patch for a query in the middle patch, with q = k = (1, …, 1), d = {dim} and base {base:g}. Blue is positive, "
-        "orange is negative.",
+        f"Three maps of {side} by {side} patches. In the first, with patches numbered in a line, a short bar runs along the row of "
+        "the middle patch, with next to nothing above and below it. In the second, the axial form, a dark cross runs along the "
+        "row and the column of the middle patch. In the third, the mixed form, there is a round spot.",
+        f"The score of every patch when the middle patch is the query, for q = k = (1, …, 1), d = {dim} and base {base:g}. Blue is "
+        "positive and orange is negative.",
     )
 
 
@@ -98,8 +99,8 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
     ax.grid(False)
     display_figure(
         fig,
-        f"Rows of coloured bars, a bar for each pair. {' '.join(rows)}",
-        "Which axis each pair uses: blue for time, the stronger grey for the row, the fainter one for the column.",
+        f"Rows of coloured bars, with a bar for each pair. {' '.join(rows)}",
+        "The axis that each pair follows: blue for time, the stronger grey for the row, and the fainter grey for the column.",
     )
 
 
@@ -125,17 +126,17 @@ def shifts(dim: int = 64, trials: int = 64) -> None:
     ax.set(
         xscale="log",
         yscale="log",
-        xlabel="move (tokens)",
-        ylabel="change of the score",
+        xlabel="how far both positions move (tokens)",
+        ylabel="change in the score",
         ylim=(1e-16, 1),
     )
     powers(ax.xaxis)
     powers(ax.yaxis)
     display_figure(
         fig,
-        "Four lines over moves of 1 to a million tokens, each with a dotted line above it. Float64: rises from below 10⁻¹⁴ to 10⁻¹². "
-        "Float32 with angles in float64: level near 10⁻⁸. Bfloat16: level near 10⁻³. Float32 with angles in float32: "
-        "rises with the move and passes bfloat16.",
-        f"Change of the score: median (solid) and maximum (dotted) over {trials} random pairs of unit vectors, d = {dim}, at "
-        "positions below 4096.",
+        "Four lines over moves of 1 to a million tokens, each with a dotted line above it. The line of float64 rises from below "
+        "10⁻¹⁴ to 10⁻¹². That of float32 with angles in float64 is level near 10⁻⁸, and that of bfloat16 is level near 10⁻³. "
+        "The line of float32 with angles in float32 rises with the move and passes that of bfloat16.",
+        "How much a score changes when both positions move. Solid lines are medians and dotted lines are maxima over "
+        f"{trials} random pairs of unit vectors with d = {dim}, at positions below 4096.",
     )

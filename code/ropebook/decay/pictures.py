@@ -46,11 +46,12 @@ def trends(length: int = 10**6) -> None:
     axes[0].set_ylabel("S(Δ) / S(0)")
     display_figure(
         fig,
-        "Two panels over a logarithmic axis of distances up to a million. For d = 8 a wide band around a mean that falls to "
-        "zero in steps; the band reaches up to one again. For d = 256 a narrow band around a mean that falls from one to "
-        "zero in a straight line.",
-        "The score in windows of distance, for q = k = (1, …, 1) and base 10000: mean (line), and smallest to largest value "
-        "(band). The mean falls. The score swings around it, and the fewer pairs there are, the wider it swings.",
+        "Two panels with a logarithmic axis of distances up to a million. For d = 8, a wide band surrounds a mean that falls "
+        "to zero in steps, and the band reaches one again. For d = 256, a narrow band surrounds a mean that falls from one "
+        "to zero in a straight line.",
+        "The score in windows of distance, for q = k = (1, …, 1) and base 10,000. The line is the mean of each window, and the "
+        "band runs from its smallest value to its largest. The mean falls. The score swings around it, and the fewer pairs "
+        "there are, the wider it swings.",
     )
 
 

@@ -360,7 +360,7 @@ function describe({ means: [[within, beyond], [, plain]], row, shown, byte, fres
     + `${count(byte - most, "byte")} back: ${percent(row[most])}.`;
   const costs = beyond === undefined ? "The text ends before the trained length."
     : `A byte costs ${exact(beyond, 2)} bits beyond the trained length and ${exact(within, 2)} within it`
-      + (plain === undefined || plain === beyond ? "." : `; as trained, ${exact(plain, 2)} beyond it.`);
+      + (plain === undefined || plain === beyond ? "." : `; as trained, it costs ${exact(plain, 2)} beyond it.`);
   return `${fresh ? "" : "The model has not read the text at these settings yet. "}${costs} ${looked}`;
 }
 

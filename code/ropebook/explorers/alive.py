@@ -76,7 +76,7 @@ no text has shown them. """
 TEXTS = {
     "classes": ("two classes", STACK + QUEUE),
     "again": ("one function, again and again", AREA * 10),
-    "prose": ("English, which it hardly saw", PROSE * 3),
+    "prose": ("English, which the model hardly saw", PROSE * 3),
 }
 """The texts that readers can choose, each with its name on the page."""
 TITLES = {name: title for name, (title, _) in TEXTS.items()}
@@ -118,7 +118,7 @@ class Alive(Explorer):
         4.0,
         max=16,
         above="texts here are at most four times as long as L",
-        note="For texts of up to s·L bytes, L = 256.",
+        note="For texts of up to s·L bytes, where L = 256.",
     )
     base = dials.base(
         min=LEAST_BASE,
@@ -129,7 +129,7 @@ class Alive(Explorer):
     text = Choice(
         TITLES,
         label="Text",
-        note="What the model reads. It was trained on Python.",
+        note="What the model reads. The model was trained on Python.",
         more=True,
     )
     own = Text(
@@ -145,7 +145,7 @@ class Alive(Explorer):
         max=LONGEST_TEXT,
         log=True,
         label="Bytes",
-        below="the model was trained on 256",
+        below="the model was trained on 256 bytes",
         above="that is four times the trained length",
         note="How far the model reads.",
         more=True,
@@ -168,7 +168,7 @@ class Alive(Explorer):
         label="Layer",
         below="layers are counted from 1",
         above="the model has three layers",
-        note="The text shows what it attends to.",
+        note="The text shows what a head of this layer attends to.",
         more=True,
     )
     head = Whole(
@@ -178,7 +178,7 @@ class Alive(Explorer):
         label="Head",
         below="heads are counted from 1",
         above="a layer has four heads",
-        note="The text shows what it attends to.",
+        note="The text shows what this head attends to.",
         more=True,
     )
     start = traitlets.Dict(
@@ -194,12 +194,13 @@ class Alive(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "What each byte of a text costs a small language model in bits, as a "
-            "curve over the position, with a line at the trained length. Beyond "
-            "it the model as trained needs more and more bits; with a method it "
-            "keeps working. Below is the text itself, with each byte underlined "
-            "according to its cost and a darker background under those that a "
-            "head attends to when it predicts the chosen byte."
+            "A curve shows what each byte of a text costs a small language model in "
+            "bits, against the position of the byte. A line marks the trained "
+            "length. Beyond that length, the model as trained needs more and more "
+            "bits, while with a method it keeps working. Below is the text itself. "
+            "Each byte is underlined according to its cost, and the bytes that a "
+            "head attends to when it predicts the chosen byte have a darker "
+            "background."
         )
 
     @traitlets.validate("own")

@@ -279,7 +279,7 @@ function describe({ between, score, distance }, { m }) {
 
 export default explorer({
   title: "Two tokens, two arrows",
-  note: "Drag one word to move it alone, or the bar between the words to slide both.",
+  note: "Drag a word to move only that word, or drag the bar between the words to slide both.",
   dials,
   compute,
   build,

@@ -199,18 +199,18 @@ function describe({ turned, unseen, wavelengths }, { position, length }) {
   const full = turned === pairs ? "Every hand makes a full turn"
     : turned === 0 ? "No hand makes a full turn"
       : `${turned} of ${pairs} hands ${turned === 1 ? "makes" : "make"} a full turn`;
-  const slowest = `The slowest needs ${tidy(wavelengths.at(-1))} positions for a full turn.`;
+  const slowest = `The slowest hand needs ${tidy(wavelengths.at(-1))} positions for a full turn.`;
   const beyond = position < length ? ""
     : unseen === 0 ? " The position is beyond the context, but no hand is at a new angle."
       : ` The position is beyond the context: ${count(unseen, "hand")} `
-        + `${unseen === 1 ? "is at an angle" : "are at angles"} that no position within it has.`;
+        + `${unseen === 1 ? "is at an angle" : "are at angles"} that no position within the context has.`;
   return `${full} within ${length} positions. ${slowest}${beyond}`;
 }
 
 export default explorer({
   title: "A bank of clocks",
   note: "Each pair is a clock hand that starts out pointing right and rotates counter-clockwise by θᵢ per position. "
-    + "Drag the labels L and m. The menu sets d, base and context to a published model’s.",
+    + "Drag the labels L and m. The menu sets d, base and context to those of a published model.",
   dials,
   compute,
   build,

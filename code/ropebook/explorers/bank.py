@@ -47,7 +47,7 @@ class Bank(Explorer):
         label="Position m",
         below="positions are counted from 0",
         above="no text here is longer",
-        note="It may be beyond the context.",
+        note="The position may be beyond the context.",
         more=True,
     )
     base = dials.base()
@@ -62,15 +62,16 @@ class Bank(Explorer):
         max=MOST_LENGTH,
         log=True,
         label="Context L",
-        below="a single position rotates nothing",
+        below="with a single position nothing rotates",
         above="no model here reads more",
-        note="Positions 0 to L − 1.",
+        note="The positions are 0 to L − 1.",
     )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "A clock for each pair of dimensions, from fast to slow. The hands of the fast ones have turned many times; "
-            "those of the slow ones, in orange, do not complete a turn within the context, and a sector shows how far they "
-            "get. Below, the wavelengths on a logarithmic strip: orange beyond the line that marks the context."
+            "A clock for each pair of dimensions, from fast to slow. The hands of the fast pairs have turned many times. "
+            "The hands of the slow pairs are orange: they do not complete a turn within the context, and a sector shows "
+            "how far each one gets. Below, a logarithmic strip shows the wavelengths. Those beyond the line that marks the "
+            "context are orange."
         )

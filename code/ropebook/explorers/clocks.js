@@ -301,13 +301,14 @@ function describe({ turns, young, wavelengths }, { position }) {
     : `The fastest hand, pair 0, completes a turn in ${tidy(wavelengths[0])} positions, and the hour hand, pair `
       + `${pairs - 1}, in ${tidy(wavelengths.at(-1))}`;
   const full = young === 0 ? "every hand has completed a turn" : young === pairs ? "no hand has completed a turn"
-    : `the slowest ${young === 1 ? "hand has" : `${young} of ${pairs} hands have`} not completed a turn`;
+    : `the slowest ${young === 1 ? "hand has" : `${young} of ${pairs} hands have`} not completed a turn yet`;
   return `${hands}. At position ${position} (${position.toString(2)} in binary) ${full}.`;
 }
 
 export default explorer({
   title: "Binary digits, clock hands, sinusoids",
-  note: "Step through the positions. Fast digits flip often and slow ones rarely; hands and waves change smoothly.",
+  note: "Step through the positions. Fast digits flip often and slow digits rarely, but hands and waves change "
+    + "smoothly.",
   dials,
   compute,
   build,

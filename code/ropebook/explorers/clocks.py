@@ -47,7 +47,7 @@ class Clocks(Explorer):
         note="An arrow key is one position.",
     )
     base = dials.base(
-        note="With b = 2^(d/2) each hand is half as fast as the one before, as digits are."
+        note="With b = 2^(d/2) each hand is half as fast as the one before, just as each digit is."
     )
     dim = dials.dimension(
         16,
@@ -62,16 +62,16 @@ class Clocks(Explorer):
         label="Positions shown",
         below="fewer show no wave",
         above="more show only bands",
-        note="Around the position, but never below 0.",
+        note="The positions around m, but never below 0.",
         more=True,
     )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The binary digits of the positions around one position as square "
-            "waves with periods 2, 4, 8 and so on, each with the sinusoid inside "
-            "it. Next to them are the sinusoids of the encoding, from fast to "
-            "slow, and below is a clock hand for each pair, with a ring that "
-            "shows how far it has turned since position 0."
+            "The binary digits of the positions around one position, drawn as "
+            "square waves with periods 2, 4, 8 and so on, with a sinusoid inside "
+            "each. Next to them are the sinusoids of the encoding, from fast to "
+            "slow. Below is a clock hand for each pair, with a ring that shows "
+            "how far the hand has turned since position 0."
         )

@@ -72,20 +72,20 @@ class Distance(Explorer):
         max=MOST_LENGTH,
         log=True,
         label="Length L",
-        below="a single key is not a curve",
+        below="a single key gives no curve",
         above="longer texts show only bands",
-        note=f"Keys at 0 to L − 1. Beyond {MOST_SAMPLES} distant keys are sampled.",
+        note=f"Keys are at 0 to L − 1. In texts of more than {MOST_SAMPLES} tokens, distant keys are sampled.",
         more=True,
     )
     vectors = Choice(
         {
-            "ones": "ones",
+            "ones": "all ones",
             "same": "q = k",
-            "random": "q and k",
+            "random": "q ≠ k",
             "slow": "slow pairs",
         },
         label="Query and key",
-        note="All ones; random and equal; random and different; ones in the slower half of the pairs, 0 in the others.",
+        note="All entries are 1; random and equal; random and different; 1 in the slower half of the pairs and 0 elsewhere.",
         more=True,
     )
     draw = Whole(
@@ -102,7 +102,7 @@ class Distance(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The score of one query with the same key at every position of a text, as a curve over the positions. For "
-            "q = k it peaks at the query and oscillates as it falls, symmetrically to the left and right. It never "
-            "settles: far away it swings about zero, or about what the slowest pairs still add."
+            "A curve shows the score of one query with the same key at every position of a text. For q = k it peaks at the "
+            "query and oscillates as it falls, symmetrically to the left and right. It never settles: far away it swings "
+            "around zero, or around what the slowest pairs still contribute."
         )

@@ -357,7 +357,7 @@ function describe({ products, score, highest }, { peak, distance, summed }) {
   const adding = used.filter((one) => one >= 0).length;
   const [pairs, taking] = [used.length, used.length - adding];
   const key = `The key is the query rotated by ${count(peak, "token")}: at Δ = ${peak} every wave is at its `
-    + `crest, and the score is as high as it can be, ${tidy(highest)}. `;
+    + `crest, and the score has its highest possible value, ${tidy(highest)}. `;
   if (distance === peak) return `${key}Here no pair takes anything away: each adds as much as it can.`;
   return `${key}At Δ = ${distance}, ${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} ${tidy(adds)}, `
     + `${taking} ${taking === 1 ? "takes" : "take"} ${tidy(takes)} away, and ${tidy(score)} is left.`;

@@ -85,9 +85,9 @@ class Fourier(Explorer):
         max=MOST_DIMS // 2,
         log=True,
         label="Pairs summed",
-        below="a sum needs one pair",
-        above="the widest head has no more",
-        note="Starting with the fastest; d/2 or more means all.",
+        below="a sum needs at least one pair",
+        above="the widest head has no more pairs",
+        note="The sum starts with the fastest pair; d/2 or more means all pairs.",
         more=True,
     )
     draw = Whole(
@@ -104,9 +104,10 @@ class Fourier(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The score of a query and a key against their distance, as a sum of "
-            "waves. Above is one wave for each pair of dimensions, from fast to "
-            "slow, all with a crest at the same distance; below is their sum, "
-            "which is highest there. Next to them, bars show the products of the "
-            "pairs at a second distance and how they add up to the score."
+            "The score of a query and a key as a function of their distance, drawn "
+            "as a sum of waves. Above is one wave for each pair of dimensions, from "
+            "fast to slow. All waves have a crest at the same distance. Below is "
+            "their sum, which is highest at that distance. Next to them, bars show "
+            "the products of the pairs at a second distance and how they add up to "
+            "the score."
         )

@@ -136,7 +136,7 @@ function build(stage, app) {
   const canvas = html("canvas", { "aria-hidden": "true" });
   const small = html("canvas");
   const picture = svg("svg", { role: "img", "aria-label": alt, style: "position: absolute; inset: 0" });
-  const help = "Cursor: left and right for the position, up and down for the entry, Enter measures distances from here";
+  const help = "Cursor: left and right change the position, up and down the entry; Enter measures distances from here";
   const pad = html("div", { role: "slider", tabindex: 0, "aria-label": help, "aria-valuemin": 0 });
   const twoLines = "height: 2.9em; padding-block-start: 4px; font-size: 0.8125rem";
   const said = html("p", { class: "rb-readout", style: twoLines });
@@ -282,7 +282,7 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
   const { top, mapHeight, curveTop, floor } = layout;
   const right = LEFT + plot;
   put(frame.legend, { transform: `translate(${width - 104} 0)` });
-  const order = interleaved ? "sines and cosines in turn" : "sines, then cosines";
+  const order = interleaved ? "alternating sines and cosines" : "sines, then cosines";
   const blends = per === 1 ? "" : `Columns blend ${4 * per - (per % 2)} positions.`;
   setText(frame.subtitle, width < NARROW && blends ? blends : `Rows: ${order}. ${blends}`);
   put(frame.subtitle, { y: top - 14 });

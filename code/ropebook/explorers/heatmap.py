@@ -66,16 +66,17 @@ class Heatmap(Explorer):
     interleaved = Switch(
         False,
         label="Interleaved",
-        note="Rows in the vector’s order, alternating sine and cosine, or all sines first. The numbers are the same.",
+        note="On: the rows alternate sine and cosine, as in the vector. Off: all sines come first. The numbers are the same.",
         more=True,
     )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The sinusoidal encoding as a picture, one column per position and "
-            "one row per entry: fast waves in the first rows, slower and slower "
-            "ones below. Under it is the similarity of each position to a "
-            "reference position: a peak there, and ripples that die away on both "
+            "The sinusoidal encoding as a picture, with a column for each position "
+            "and a row for each entry. The waves are fast in the first rows and "
+            "slower and slower in the rows below. Under the picture, a curve shows "
+            "the similarity of each position to a reference position. It has a "
+            "peak at the reference position, and ripples that die away on both "
             "sides."
         )

@@ -239,7 +239,7 @@ function describe({ target, wavelengths, turned, beyond, shown, left }, { traine
   if (!beyond) return `${start}no angle is new, because L′ equals L.`;
   const methods = shown.map((name, k) => `${radians(left[k])} with ${METHODS[name].title}`);
   const list = methods.length > 1 ? `${methods.slice(0, -1).join(", ")} and ${methods.at(-1)}` : methods.join("");
-  const now = `${start}the angles go ${radians(beyond)} radians beyond those in training without a method`;
+  const now = `${start}the angles go ${radians(beyond)} radians beyond those in training if no method is used`;
   return list ? `${now}; ${list}.` : `${now}.`;
 }
 
@@ -252,7 +252,7 @@ export default explorer({
   build,
   stats: ({ wavelengths, turned, beyond, shown, left }) => [
     ["No full turn within L", String(wavelengths.length - turned), `of ${count(wavelengths.length, "pair")}`],
-    ["New angles, no method", radians(beyond), "radians"],
+    ["New angles without a method", radians(beyond), "radians"],
     ...shown.map((name, k) => [`with ${METHODS[name].title}`, radians(left[k]), "radians"]),
   ],
   describe,

@@ -67,7 +67,7 @@ class Ladder(Explorer):
         128,
         min=4,
         below="NTK’s exponent d/(d − 2) has no value at 2",
-        note="Of a head: d/2 pairs.",
+        note="A head has d/2 pairs.",
     )
     trained_length = dials.trained_length(4096)
     factor = dials.factor(4.0)
@@ -89,7 +89,8 @@ class Ladder(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The wavelength of each pair on a logarithmic scale, rising like a ladder from 6 positions per turn, with lines "
-            "at the trained length L and the wanted length L′: the pairs above L never completed a turn in training. A method "
-            "that is switched on adds its own wavelengths and, below them, how much it stretches each pair."
+            "The wavelengths of all pairs on a logarithmic scale. They rise like a ladder from 6 positions per turn. Lines "
+            "mark the trained length L and the wanted length L′. Pairs above the line at L never completed a turn in "
+            "training. A method that is switched on adds its own wavelengths and, below them, how much it stretches each "
+            "pair."
         )

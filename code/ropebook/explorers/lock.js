@@ -272,10 +272,11 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
 
 function describe({ rope, addedCurve }, { m, n, shift }) {
   const [least, most] = [Math.min(...addedCurve), Math.max(...addedCurve)];
-  const where = `Query at ${m + shift}, key at ${n + shift}: distance ${String(m - n).replace("-", "−")}.`;
+  const where = `The query is at ${m + shift} and the key at ${n + shift}, so their distance is `
+    + `${String(m - n).replace("-", "−")}.`;
   const level = `RoPE’s score is ${exact(rope, 4)} at every shift.`;
-  return `${where} ${level} With the encoding added, the score ranges from ${exact(least, 2)} to ${exact(most, 2)} `
-    + `as both slide by 0 to ${SHIFTS - 1} positions.`;
+  return `${where} ${level} With the encoding added instead, the score ranges from ${exact(least, 2)} to `
+    + `${exact(most, 2)} as both slide by 0 to ${SHIFTS - 1} positions.`;
 }
 
 export default explorer({

@@ -45,7 +45,7 @@ class Lock(Explorer):
         label="Query position m",
         below="positions are counted from 0",
         above="use the shift to go further",
-        note="Before the shift.",
+        note="The position before the shift.",
         more=True,
     )
     n = Whole(
@@ -56,7 +56,7 @@ class Lock(Explorer):
         label="Key position n",
         below="positions are counted from 0",
         above="use the shift to go further",
-        note="Before the shift.",
+        note="The position before the shift.",
         more=True,
     )
     shift = Whole(
@@ -66,7 +66,7 @@ class Lock(Explorer):
         label="Shift t",
         below="the text begins at position 0",
         above="the curves end there",
-        note="Added to m and to n.",
+        note="This is added to both m and n.",
     )
     base = dials.base(note="θᵢ = b^(−2i/d), in both encodings.")
     dim = dials.dimension(16)
@@ -76,7 +76,8 @@ class Lock(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Two panels, each with query and key as arrows in the plane of one pair: rotated by RoPE, and with a sinusoidal "
-            "encoding added. Below are both scores, over all pairs, against a shift that moves query and key alike. "
-            "RoPE's score is a flat line, and the sinusoidal one goes up and down."
+            "Two panels show the query and the key as arrows in the plane of one pair. On the left RoPE rotates them, and "
+            "on the right a sinusoidal encoding is added to them. Below, the scores over all pairs are plotted against a "
+            "shift that moves query and key together. RoPE's score is a flat line, while the sinusoidal score goes up "
+            "and down."
         )

@@ -171,8 +171,8 @@ function placeOf({ show, measured }, { at, window, distance }) {
 
 function titleOf({ show, run, measured }, wide) {
   if (show === "loss") {
-    const seeds = run === "schemes" ? "Lines: means of three seeds. Dots: each seed, where you read"
-      : "Thick: the mean of three seeds. Faint: each of them";
+    const seeds = run === "schemes" ? "Lines: means of three seeds. Dots: each seed at the chosen place"
+      : "Thick: the mean of three seeds. Faint: each seed";
     return ["Bits per byte at each position", wide ? `Lower is better. ${seeds}`
       : `Lower is better. ${run === "schemes" ? "Dots" : "Faint"}: each seed`];
   }
@@ -304,7 +304,7 @@ function differences(plot, dials, data, head) {
   };
   const title = schemes ? "Difference from RoPE, base 10⁴"
     : `Difference from model as trained${both && one ? `: ${textOf(band)}` : ""}`;
-  const told = follows ? "; beyond L, of texts that end with the band" : " over seeds and files";
+  const told = follows ? "; beyond L, the texts end with the band" : " over seeds and files";
   const heading = titled(0, head, title, schemes
     ? `${wide ? "By band: a dot for each seed" : "● each seed"}, a ring for their mean`
     : wide ? `By band, with 95 % intervals${told}. ●: 0 excluded` : "95 % intervals. ●: 0 excluded");

@@ -128,7 +128,7 @@ class Measured(Explorer):
         [str(s) for s in FACTORS],
         "4",
         label="Factor s",
-        note="For texts of up to s·L bytes, s times the trained length.",
+        note="For texts of up to s·L bytes, which is s times the trained length.",
     )
     tuned = Switch(
         False,
@@ -159,12 +159,12 @@ class Measured(Explorer):
     def _default_alt(self) -> str:
         return (
             "Bits per byte at each position of long texts, for small models that "
-            "were trained on short ones: as trained, with the chosen method, and "
-            "when they see only as much text as in training. Vertical lines mark "
-            "the trained length and the length that the method is set for. There is "
-            "a faint line for each of three seeds and a thick one for their mean. "
-            "Below is the difference from the models as trained, band by band, "
-            "with an interval."
+            "were trained on short ones. There are curves for the models as "
+            "trained, with the chosen method, and when they see only as much text "
+            "as in training. Vertical lines mark the trained length and the length "
+            "that the method is set for. Each of three seeds has a faint line, and "
+            "their mean has a thick one. Below is the difference from the models "
+            "as trained, band by band, with an interval."
         )
 
     def dials(self) -> dict[str, Any]:

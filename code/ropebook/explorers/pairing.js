@@ -236,7 +236,7 @@ function describe(data, { permute_q: permuteQ, permute_k: permuteK, pairing }) {
   const stored = permuteQ ? "half-split" : "interleaved";
   if (permuteQ === half) {
     return `q and k are both stored ${stored}, just as the rotation expects. Each pair rotates as a pair, each `
-      + "channel is multiplied by its partner, and the score agrees with the reference at every position.";
+      + "channel is multiplied by its counterpart, and the score agrees with the reference at every position.";
   }
   return `q and k are both stored ${stored}, but the rotation expects ${half ? "half-split" : "interleaved"} pairs, `
     + "so it mixes channels that were never a pair. At n = m you can’t see it, because there the two rotations cancel; "

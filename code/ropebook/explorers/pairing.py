@@ -45,8 +45,8 @@ class Pairing(Explorer):
     pairing = Choice(
         {"interleaved": "interleaved", "half": "half-split"},
         "half",
-        label="Pairs of the rotation",
-        note="Channels 2i and 2i + 1, or channels i and i + d/2.",
+        label="Layout of the rotation",
+        note="Interleaved pairs are channels 2i and 2i + 1. Half-split pairs are channels i and i + d/2.",
         more=True,
     )
     dim = Even(
@@ -75,15 +75,15 @@ class Pairing(Explorer):
         label="Position n of k",
         below="positions are counted from 0",
         above="the curve ends there",
-        note="The vertical line through the curves.",
+        note="Where the vertical line through the curves is.",
         more=True,
     )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The channels of a query and of a key as two rows of cells, the two channels of a pair in one shade. Arcs "
-            "join the cells that the rotation treats as a pair; two cells of one shade belong together. Lines "
-            "between the rows join the cells that are multiplied. Below, the score at every position of the key, in the "
-            "reference layout and as stored now: the curves agree only if q, k and the rotation use the same order."
+            "Two rows of cells show the channels of a query and of a key. The two channels of a pair have the same shade. "
+            "Arcs join the cells that the rotation treats as a pair, and lines between the rows join the cells that are "
+            "multiplied. Below, two curves show the score at every position of the key, in the reference layout and as "
+            "stored now. The curves agree only if q, k and the rotation use the same order."
         )

@@ -115,7 +115,8 @@ function build(stage, app) {
 
 function head(width, { row, column }) {
   const narrow = width < 420;
-  const note = narrow ? "Blue: alike. Orange: opposed." : "Blue: pointing the same way. Orange: opposite ways.";
+  const note = narrow ? "Blue: alike. Orange: opposed."
+    : "Blue: pointing the same way. Orange: pointing opposite ways.";
   const title = `Score with ${narrow ? "" : "the patch in "}row ${row}, column ${column}`;
   return [
     svg("text", { x: 0, y: 14, "font-size": 14, "font-weight": 600 }, title),
@@ -172,9 +173,9 @@ function describe({ below, beside, slanted, axes }, { form }) {
   const alike = Math.abs(right - left) < 5e-3;
   const slant = alike ? `Both diagonal neighbours have ${shared(right)}`
     : `Of the diagonal neighbours, the one to the lower right has ${shared(right)}, `
-      + `and the one to the lower left ${shared(left)}`;
-  return `With ${count(axes.length, "pair")}, ${FORMS[form]}: the patch below has ${shared(below)} of the largest `
-    + `score, and the patch beside it ${shared(beside)}. ${slant}.`;
+      + `and the one to the lower left has ${shared(left)}`;
+  return `With ${count(axes.length, "pair")} (${FORMS[form]}), the patch below has ${shared(below)} of the largest `
+    + `score, and the patch beside it has ${shared(beside)}. ${slant}.`;
 }
 
 export default explorer({
@@ -187,7 +188,7 @@ export default explorer({
   stats: ({ below, beside, slanted }) => [
     ["One row down", shared(below), "of the largest score"],
     ["One column right", shared(beside), "of the largest score"],
-    ["One down, one right", shared(slanted[0]), `and left: ${shared(slanted[1])}`],
+    ["One down, one right", shared(slanted[0]), `one down, one left: ${shared(slanted[1])}`],
   ],
   describe,
 });

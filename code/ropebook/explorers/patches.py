@@ -54,25 +54,25 @@ class Patches(Explorer):
     base = dials.base(
         100.0,
         label="Base of the rows",
-        note="The only base, except in the axial form.",
+        note="This is the only base, except in the axial form.",
     )
     dim = dials.dimension(
         32,
         max=128,
         label="Entries for rows",
-        note="Two for each pair that encodes rows.",
+        note="Two entries for each pair that encodes rows.",
     )
     base_columns = dials.base(
         100.0,
         label="Base of the columns",
-        note="Used by the axial form only.",
+        note="Only the axial form uses this base.",
         more=True,
     )
     dim_columns = dials.dimension(
         32,
         max=128,
         label="Entries for columns",
-        note="Two for each pair that encodes columns.",
+        note="Two entries for each pair that encodes columns.",
         more=True,
     )
     row = Whole(
@@ -100,6 +100,6 @@ class Patches(Explorer):
     def _default_alt(self) -> str:
         return (
             "A map of 16 by 16 patches, coloured by their score with one marked patch near the middle. In the "
-            "axial form a cross stands out: the row and the column of that patch. Under the map a strip "
-            "shows in one colour which pairs encode the rows, and in another which encode the columns."
+            "axial form, the row and the column of that patch stand out as a cross. Under the map, a strip "
+            "shows in two colours which pairs encode the rows and which encode the columns."
         )

@@ -66,7 +66,7 @@ class Penalty(Explorer):
         label="Slowed by",
         below="pairs would turn faster than in training",
         above="eight times slower, pairs would hardly turn",
-        note="The frequencies of these pairs are divided by this.",
+        note="The frequencies of these pairs are divided by this number.",
     )
     distance = Whole(
         12_288,
@@ -86,10 +86,11 @@ class Penalty(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The mean score of all heads of a published model against the "
-            "distance between query and key. In the original model it falls until "
-            "shortly before the trained length and then rises again. With the "
-            "chosen pairs slowed down it keeps falling for longer."
+            "Two curves show the mean score of all heads of a published model "
+            "against the distance between query and key. In the original model, "
+            "the score falls until shortly before the trained length and then "
+            "rises again. With the chosen pairs slowed down, it keeps falling for "
+            "longer."
         )
 
     def dials(self) -> dict[str, Any]:

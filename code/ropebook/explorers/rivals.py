@@ -60,13 +60,13 @@ class Rivals(Explorer):
         SCHEMES,
         "alibi",
         label="First scheme",
-        note="T5 is shown imitating ALiBi; other learned numbers are 1.",
+        note="T5 imitates ALiBi here; other learned numbers are 1.",
     )
     second = Choice(
         SCHEMES,
         "rope",
         label="Second scheme",
-        note="RoPE and xPos: for q = k = (1, …, 1).",
+        note="RoPE and xPos are drawn for q = k = (1, …, 1).",
     )
     head = Whole(
         4,
@@ -76,16 +76,16 @@ class Rivals(Explorer):
         label="Head h",
         below="heads are counted from 1",
         above="no more heads are drawn",
-        note="Its line is strong; those of other heads are pale.",
+        note="The line of this head is strong; the lines of other heads are pale.",
     )
     heads = Whole(
         8,
         min=1,
         max=MOST_HEADS,
         label="Number of heads H",
-        below="there must be a head",
+        below="there must be at least one head",
         above="more lines would cover each other",
-        note="The slopes are spread over them.",
+        note="The slopes are spread over the heads.",
         more=True,
     )
     offset = Whole(
@@ -95,7 +95,7 @@ class Rivals(Explorer):
         label="Key's place n − m",
         below="the picture ends there",
         above="the picture ends there",
-        note="Below 0 is before the query.",
+        note="A negative place is before the query.",
         more=True,
     )
     base = dials.base(more=True)
@@ -104,9 +104,9 @@ class Rivals(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "What two schemes add to a score, as curves over the key's position, "
-            "from 256 tokens before the query to 256 after it. ALiBi is a roof: "
-            "two straight lines that fall to both sides, for each head. RoPE is a "
-            "peak with swings on both sides, the same for all heads. The half "
-            "after the query, the future, is shaded."
+            "Curves show what two schemes add to a score at each position of the key, "
+            "from 256 tokens before the query to 256 after it. ALiBi has a roof for "
+            "each head: two straight lines that fall to the left and to the right. "
+            "RoPE has a peak with swings on both sides, the same for all heads. The "
+            "half after the query, which is the future, is shaded."
         )

@@ -158,7 +158,7 @@ function build(stage, app) {
       setText(said, tidy(data.changes[place]));
     });
     const strips = `the ${WIDTH} numbers of a word’s output, now (above) and in the sentence as typed (below). `
-      + `Orange is negative, blue positive, strongest at ±${tidy(strongest)}.`;
+      + `Orange is negative and blue is positive; both are strongest at ±${tidy(strongest)}.`;
     setText(legend, { 0: "Small numbers: each word’s place as typed.",
       1: `Above: now. Below: as typed. Orange is negative, blue positive, strongest at ±${tidy(strongest)}.` }[panel]
       ?? `Small numbers: each word’s place as typed. Strips: ${strips}`);

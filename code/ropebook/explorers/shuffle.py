@@ -57,7 +57,7 @@ class Shuffle(Explorer):
     )
     order = Numbers(
         label="Order",
-        note="Places in the typed sentence, each once, in the new order: 4,2,3,0,1.",
+        note="The places in the typed sentence, each once, in their new order, such as 4,2,3,0,1.",
         more=True,
     )
     position = Switch(

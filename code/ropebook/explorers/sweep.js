@@ -354,8 +354,8 @@ function describe({ belowHalf, firstNegative, maxima }, { base, dim, length }) {
 
 export default explorer({
   title: "One base after another",
-  note: "The ring is where the score falls below half: drag it, or pick one of the ten bases. A larger base "
-    + "moves it further out.",
+  note: "The ring marks where the score first falls below half of its peak. Drag the ring, or pick one of the ten "
+    + "bases. A larger base moves the ring further out.",
   dials,
   compute,
   build,

@@ -42,13 +42,14 @@ class Sweep(Explorer):
         label="Length L",
         below="so few distances show no curve",
         above="more would take too long to compute",
-        note="Distances 0 to L − 1. The axis begins at 1; at 0 every curve is 1.",
+        note="Distances run from 0 to L − 1. The axis begins at distance 1. At distance 0 every curve is 1.",
     )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Score against distance on a logarithmic axis, for a query and a key with equal entries: a small curve for each of ten bases "
-            "from 1 to ten million, and a large one for a chosen base. The larger the base, the farther to the right the curve "
-            "falls below half of its peak; with a small base it falls immediately and then swings around zero; at base 1 it does not fall."
+            "Curves of a score against the distance between query and key, on a logarithmic axis, for a query and a key "
+            "whose entries are all the same. There is a small curve for each of ten bases from 1 to ten million, and a "
+            "large one for a chosen base. The larger the base, the farther to the right the curve falls below half of its "
+            "peak. With a small base it falls immediately and then swings around zero. At base 1 it does not fall."
         )

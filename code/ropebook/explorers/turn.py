@@ -54,7 +54,8 @@ class Turn(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The plane of one pair: an arrow at position 0, the same arrow rotated counter-clockwise to its position, "
-            "and dots where it pointed at the positions before. Beside it are the matrix that rotates it and its two "
-            "coordinates as waves. Below is a small dial for each pair, from the fastest to the slowest."
+            "The plane of one pair, with an arrow at position 0, the same arrow rotated counter-clockwise to its position, "
+            "and dots where its tip was at the positions before. Beside the plane is the matrix of the rotation. Waves "
+            "show the arrow's two coordinates at each position. Below is a small dial for each pair, from the fastest to "
+            "the slowest."
         )

@@ -108,7 +108,7 @@ class Interpolation(Frequencies):
     example={"factor": 4.0},
     trains="no",
     explorers={
-        "ladder": "The first pair is kept, the last takes s times as long.",
+        "ladder": "The first pair is kept, and the last pair takes s times as long.",
         "alive": "",
     },
 )
@@ -144,7 +144,7 @@ class NTKAware(Frequencies):
     example={"factor": 4.0, "trained_length": 32, "beta": 4.0},
     trains="optional",
     explorers={
-        "ladder": "Fast pairs are kept, slow ones interpolated, with a ramp between.",
+        "ladder": "Fast pairs are kept and slow ones interpolated, with a ramp in between.",
         "alive": "",
     },
 )
@@ -187,7 +187,7 @@ class NTKByParts(Frequencies):
     transformers="yarn",
     suits=("as it is, keys cached", "trained on"),
     explorers={
-        "ladder": "The same, with the ramp of its published code.",
+        "ladder": "NTK-by-parts with the ramp of YaRN’s published code.",
         "alive": "",
     },
 )

@@ -63,20 +63,22 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
     pairs = len(inv_freq)
     first = int(turned(inv_freq, trained_length).sum())
     ax.axvline(first - 0.5, color=MUTED, linewidth=1, linestyle="--")
-    ax.text((first + pairs - 1) / 2, 1.15, "never turned", color=MUTED, ha="center")
+    ax.text((first + pairs - 1) / 2, 1.15, "no full turn", color=MUTED, ha="center")
     ax.set(
         yscale="log",
         ylim=(0.93, 16),
         xlabel="pair i",
-        ylabel="wavelength stretched by",
+        ylabel="stretch of the wavelength",
     )
     ax.set_yticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
     ax.minorticks_off()
     display_figure(
         fig,
-        f"By how much each of {pairs} pairs is stretched by six methods, on a logarithmic axis from 1 to 16. Interpolation is "
-        "level at 4. NTK-aware and dynamic NTK are straight rising lines that end at 4 and at 13. The by-parts methods stay "
-        "at 1 for the fast pairs, rise in the middle, and are level at 4 for the pairs that have not completed a turn.",
-        f"d = {2 * pairs}, L = {trained_length}, at {factor:g} times that length. Pairs to the right of the dashed line "
-        f"never completed a turn in training. Where a curve is below {factor:g} there, the angles go beyond those of training.",
+        f"Six lines show how much six methods stretch each of {pairs} pairs, on a logarithmic axis from 1 to 16. The line of "
+        "interpolation is level at 4. The lines of NTK-aware scaling and dynamic NTK rise straight to 4 and to 13. The lines "
+        "of the by-parts methods stay at 1 for the fast pairs, rise in the middle, and are level at 4 for the pairs that "
+        "have not completed a turn.",
+        f"How much each pair is stretched, for d = {2 * pairs}, L = {trained_length} and a text {factor:g} times that long. "
+        "Pairs to the right of the dashed line never completed a turn in training. Where a curve is below "
+        f"{factor:g} for such a pair, its angles go beyond those in training.",
     )

@@ -173,10 +173,10 @@ def of_bands(found: Mapping, id: str) -> Columns:
             f"{band}: {maps[0]['bands'][band][0]} to {maps[0]['bands'][band][-1]}"
             for band in names
         ],
-        "halved: order from L to 2 L": over("halved", "order"),
-        "found": over("halved", "found order"),
-        "still: order within L": over("still", "order within"),
-        "found within L": over("still", "found order within"),
+        "order from L to 2 L, halved": over("halved", "order"),
+        "found from L to 2 L, halved": over("halved", "found order"),
+        "order within L, held still": over("still", "order within"),
+        "found within L, held still": over("still", "found order within"),
     }
 
 
@@ -209,8 +209,12 @@ def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
         "found beyond L": [mean(found, id, "retrieval", "score") for id in ids],
         "order within L": [mean(found, id, "order within", "score") for id in ids],
         "order beyond L": [mean(found, id, "order", "score") for id in ids],
-        "first, beyond L": [_kind(found, id, "order", "first") for id in ids],
-        "last, beyond L": [_kind(found, id, "order", "last") for id in ids],
+        "beyond L, asked for the first": [
+            _kind(found, id, "order", "first") for id in ids
+        ],
+        "beyond L, asked for the last": [
+            _kind(found, id, "order", "last") for id in ids
+        ],
     }
 
 

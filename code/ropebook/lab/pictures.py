@@ -99,7 +99,7 @@ def by_position(
             ax.minorticks_off()
         axes[0, column].set(title=OF_TEXT[text])
         axes[-1, column].set(xlabel="position")
-    fig.supylabel("bits per byte, held out", fontsize=12.5)
+    fig.supylabel("bits per byte on held-out text", fontsize=12.5)
     display_figure(fig, alt, f"{caption} {results.caption(measured)}")
 
 

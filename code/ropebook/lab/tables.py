@@ -111,7 +111,7 @@ _BESIDE = {
     "alibi": "ALiBi",
     "rope-10000": "RoPE, base 10⁴",
     "rope-500000": "RoPE, base 5·10⁵",
-    "alternate": "RoPE, none in turn",
+    "alternate": "RoPE and none in turn",
 }
 _NEAR, _FAR = 3, -1
 
@@ -150,8 +150,8 @@ def schemes(measured: Mapping) -> Columns:
         f"apart, {first[0]}–{first[1]}",
         f"bits, {last[0]}–{last[1]}",
         f"apart, {last[0]}–{last[1]}",
-        f"found {distances[_NEAR]} back",
-        f"found {distances[_FAR]} back",
+        f"found {distances[_NEAR]} bytes back",
+        f"found {distances[_FAR]} bytes back",
     )
     return dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
 
@@ -241,11 +241,11 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
 
     rival = -opened["differences"]["last"][LONGER]["python"][-1][0]
     return {
-        "method": ["last L bytes only", *lines.values()],
+        "method": ["only the last L bytes", *lines.values()],
         "within L": [0.0, *map(within, lines)],
-        f"to {reach} L": [rival, *column("plain", "python", -1)],
-        "minus last L": [0.0, *column("last", "python", -1)],
-        "generated: minus last L": [0.0, *column("last", "language", -1)],
+        f"{reach // 2} L to {reach} L": [rival, *column("plain", "python", -1)],
+        "against the last L bytes": [0.0, *column("last", "python", -1)],
+        "the same, generated language": [0.0, *column("last", "language", -1)],
         "records beyond L": [
             None,
             *(

@@ -23,7 +23,7 @@ from ropebook.lab.trials import EXTENDED, SEEDS, Trial
 from ropebook.lab.trials import LONGER as PLAIN
 
 LINES: Mapping[str, str] = {
-    LONGER: "as before",
+    LONGER: "plain RoPE",
     f"{LONGER}-gaps": "random gaps",
     f"{LONGER}-2048": "rows of 2048 bytes",
     f"{LONGER}-half": "half of each head rotates",

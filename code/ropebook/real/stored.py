@@ -123,7 +123,7 @@ def decided(names: Mapping[str, str]) -> Decided:
             else "beyond L",
             "claimed": one["expected"],
             "difference (nats)": with_interval(one),
-            "means of the kinds": f"{signed(min(kinds))} to {signed(max(kinds))}",
+            "means by kind of text": f"{signed(min(kinds))} to {signed(max(kinds))}",
             "outcome": one["outcome"],
         }.items():
             columns.setdefault(head, []).append(cell)

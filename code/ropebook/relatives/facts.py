@@ -74,7 +74,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "added to scores",
             "distance",
             "nothing",
-            "larger penalties, in swings",
+            "larger penalties, with swings",
             "–",
             "chi2023",
         ),
@@ -97,7 +97,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "sun2023",
         ),
         "in_turn": Facts(
-            "RoPE, none in turn",
+            "RoPE and none in turn",
             "multiplied",
             "distance, or what came before",
             "nothing",
@@ -126,7 +126,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
         "cope": Facts(
             "CoPE",
             "added to scores",
-            "content in between",
+            "the content in between",
             "a vector per count",
             "the last count",
             "–",

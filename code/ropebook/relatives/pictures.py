@@ -54,10 +54,10 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
     fig.supylabel("added to the score", fontsize=12.5)
     display_figure(
         fig,
-        f"Six panels over distances up to {farthest}, one line for each of {heads} heads, or one for all. ALiBi: straight lines that fall, "
-        "each less steep than the one before. T5 buckets: the same as stairs, level from about 91 on. Sandwich: lines "
-        "that oscillate as they fall, all of the same shape. KERPLE: a curve that falls quickly and then slowly. RoPE and xPos: one "
-        "line for all heads, with large oscillations as it falls.",
+        f"Six panels over distances up to {farthest}, with a line for each of {heads} heads or a single line for all. ALiBi's "
+        "straight lines fall, each less steeply than the one before. T5 buckets turn these lines into stairs, which are level "
+        "from about 91 on. Sandwich's lines oscillate as they fall, and all have the same shape. KERPLE's curve falls quickly "
+        "at first and then slowly. RoPE and xPos have one line for all heads, with large oscillations as it falls.",
         f"What each scheme adds to a score, relative to distance 0, with {heads} heads, d = {dim} and base 10,000. RoPE and xPos are "
         "drawn for q = k = (1, …, 1), and KERPLE is drawn for p = a = 1.",
     )

@@ -121,7 +121,7 @@ def test_the_query_follows_hand_and_keys(opened):
 
 def test_choices_of_vectors(opened):
     page = opened([Distance()])
-    for name, option in [("q and k", "random"), ("slow pairs", "slow"), ("q = k", "same")]:
+    for name, option in [("q ≠ k", "random"), ("slow pairs", "slow"), ("q = k", "same")]:
         page.get_by_role("radio", name=name, exact=True).check()
         assert dials(page)["vectors"] == option
     page.get_by_role("radio", name="q = k", exact=True).press("ArrowRight")

@@ -95,7 +95,7 @@ def test_methods_are_switched_on_and_off(opened):
     page = opened([Ladder()])
     stats = page.locator(".rb-stats")
     expect(stats).to_contain_text("16.4 radians")
-    expect(page.locator(".rb-summary")).to_contain_text("beyond those in training without a method.")
+    expect(page.locator(".rb-summary")).to_contain_text("beyond those in training if no method is used.")
     assert "Stretch λ′/λ" not in texts(page)  # no method is on, so nothing is stretched
     for name in ("NTK-aware", "Llama 3.1"):
         page.get_by_role("switch", name=name).check()

@@ -268,7 +268,7 @@ def dimension(default: int, *, min: int = 2, max: int = 512, **says: Any) -> Eve
             "label": "Dimension d",
             "below": "one pair needs two numbers",
             "above": "wider heads show nothing new",
-            "note": "Of query and key: d/2 pairs.",
+            "note": "The query and the key have d entries, or d/2 pairs.",
             **says,
         },
     )
@@ -302,7 +302,7 @@ def draw(default: int, count: int) -> Whole:
         label="Random draw",
         below="draws are counted from 0",
         above="there are no more draws",
-        note="Each draw has a different query and keys.",
+        note="Each draw has a different query and different keys.",
         more=True,
     )
 
@@ -317,7 +317,7 @@ def trained_length(default: int, *, max: int = 131_072, **says: Any) -> Whole:
         **{
             "label": "Trained length L",
             "below": "too short for a pair to turn",
-            "above": "few models see more in training",
+            "above": "few models see longer texts in training",
             "note": "Tokens in the longest training text.",
             "more": True,
             **says,
@@ -359,7 +359,7 @@ def slow_end() -> Real:
         label="Slow end α",
         below="no pair would be slow enough",
         above=f"α must be less than β, which begins at {LEAST_BETA}",
-        note="Turns within L; pairs with fewer are interpolated.",
+        note="Turns within L. Pairs with fewer turns are interpolated.",
         more=True,
     )
 
@@ -374,6 +374,6 @@ def fast_end() -> Real:
         label="Fast end β",
         below=f"β must be more than α, which ends at {MOST_ALPHA}",
         above="hardly any pair would be kept",
-        note="Turns within L; pairs with more are kept.",
+        note="Turns within L. Pairs with more turns are kept.",
         more=True,
     )

@@ -95,16 +95,17 @@ function describeLoss(data, dials) {
   const where = `At byte ${position}, ${times <= 1 ? "within the trained length"
     : `${Number(times.toPrecision(2))} times the trained length`},`;
   if (dials.run === "schemes") {
-    const [best, worst] = [fewest(here), mostOf(here)].map((k) => [nameOf(dials, data, lines[k]), exact(here[k], 2)]);
+    const [best, worst] = [fewest(here), mostOf(here)].map((k) => {
+      return `(${exact(here[k], 2)}) with ${nameOf(dials, data, lines[k])}`;
+    });
     const gone = lines.filter((_, k) => here[k] === null).map((key) => nameOf(dials, data, key));
-    return `${where} the model needs the fewest bits with ${best[0]}, ${best[1]}, and the most with ${worst[0]}, `
-      + `${worst[1]}, on average over three seeds.`
+    return `${where} the model needs the fewest bits ${best} and the most ${worst}, on average over three seeds.`
       + `${gone.length ? ` These schemes have no value here: ${gone.join(", ")}.` : ""}`;
   }
   const bits = lastHere(data);
   const last = bits === null ? ""
     : ` Given only the last ${measured.length} bytes, the ${tuned ? "fine-tuned model" : "model as trained"} needs `
-      + `${exact(bits, 2)}.`;
+      + `${exact(bits, 2)} bits.`;
   if (lines.length === 1) return `${where} the model as trained needs ${exact(here[0], 2)} bits.${last}`;
   const more = `${exact(Math.abs(hereApart[0]), 2)} ${hereApart[0] < 0 ? "fewer" : "more"}`;
   const [mean, low, high] = apart[0][band];
