@@ -60,7 +60,7 @@ class Rivals(Explorer):
         SCHEMES,
         "alibi",
         label="First scheme",
-        note="T5 imitates ALiBi here; other learned numbers are 1.",
+        note="T5 imitates ALiBi here; other learned numbers are 1 or 0.",
     )
     second = Choice(
         SCHEMES,
