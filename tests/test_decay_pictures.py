@@ -55,7 +55,7 @@ def test_the_grid_has_a_panel_for_each_base_and_dimension(drawn):
         expected = D.trend(partial(D.share, dim=dim, base=base), 64)[1].mean
         assert torch.allclose(line(fig.axes[number])[1], expected)
     assert [fig.axes[k].get_ylabel() for k in (0, 24, 36, 54)] == ["1", "500", "10⁴", "10⁷"]
-    assert "ten bases from 1 to ten million by six dimensions from 8 to 256" in alt
+    assert "ten bases from 1 to ten million and six dimensions from 8 to 256" in alt
     assert "from 1 to 64" in caption
 
 

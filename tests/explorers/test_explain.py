@@ -125,7 +125,7 @@ def test_what_the_figure_says():
         "29 pairs of 64 meet new angles in a text of 131,072 tokens.",
         "None of 64 pairs meets a new angle in a text of 4,096 tokens.",
         "The text cannot be read: not-json: the text is not JSON, which begins with {.",
-        "Without the lengths, nobody can tell which pairs meet new angles.",
+        "Without the lengths, it is unknown which pairs meet new angles.",
         "Layers of type sliding_attention: none of 128 pairs meets a new angle in a text of 1,024 tokens.",
     ]
 

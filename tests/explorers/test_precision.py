@@ -156,7 +156,7 @@ def test_rounding_in_words():
     ]
     said = js.inside(Precision, "return input.map((d) => describe(compute(d), d));", [case.dials() for case in cases])
     assert said[0] == (
-        "Every position has a row of its own. The largest error of a cosine is 0.00195. Only the finished cosine is "
+        "Every position has its own row. The largest error of a cosine is 0.00195. Only the finished cosine is "
         "rounded, so the error does not grow with the position."
     )
     assert said[1].startswith("64 neighbouring positions share 12 rows. The largest error of a cosine is 1.9")
@@ -168,7 +168,7 @@ def test_rounding_in_words():
         "From position 70000 on, float16 represents the positions as infinity, which has no cosine"
     )
     assert "error of a cosine is" not in said[3]
-    assert said[4].startswith("Every position has a row of its own.")
+    assert said[4].startswith("Every position has its own row.")
     assert said[4].endswith("The error of θᵢ is multiplied by the position, so the angle’s error grows with it.")
 
 

@@ -95,4 +95,4 @@ def test_the_ramp_in_words():
         "frequency is 3.04 times the paper’s."
     )
     assert exact.startswith("The code’s ramp rises from pair 20.94 to pair 45.03.")
-    assert same.endswith("Its frequencies and the paper’s are the same to within half a per cent.")
+    assert same.endswith("Its frequencies agree with the paper’s to within half a per cent.")

@@ -63,8 +63,9 @@ def test_of_a_long_text_256_keys_are_looked_at():
 def test_the_cache_in_words():
     cases = [Timelapse(length=n).dials() for n in (1, 64, 65, 160)]
     alone, trained, first, later = js.describe(Timelapse, cases)
-    assert alone == "The only token is rotated with the trained base, 10000: no score is off."
-    assert trained == "All 64 tokens, including the query, are rotated with the trained base, 10000: no score is off."
+    assert alone == "The only token is rotated with the trained base, 10000, so every score is right."
+    every = "All 64 tokens, including the query, are rotated with the trained base, 10000, so every score is right."
+    assert trained == every
     assert "The 64 keys before it keep 1 older base." in first
     error = oracle(Timelapse).compute(cases[-1])["error"]
     assert later == (

@@ -48,8 +48,8 @@ def gradient_sizes(
     display_figure(
         fig,
         "Median size of the gradient with respect to the dot products, against the head dimension, on logarithmic axes, for 16, "
-        "256 and 4096 keys. With the scale the lines fall evenly. Without it they begin higher and then drop steeply, later "
-        "if there are more keys. Only the line for 16 keys drops far below its counterpart with the scale.",
+        "256 and 4096 keys. With the scale the lines fall evenly. Without it they begin higher and then drop steeply, at a larger "
+        "d if there are more keys. Only the line for 16 keys drops far below its counterpart with the scale.",
         "Solid lines: without a scale. Dashed lines: with the scale 1/√d. Where a solid line is above the dashed line of the same "
         "colour, a typical row has a larger gradient without the scale.",
     )
@@ -64,7 +64,7 @@ def mask_panels(masks: Mapping[str, Tensor]) -> None:
     axes[0].set_ylabel("query")
     display_figure(
         fig,
-        f"Masks of attention as grids of cells, {', '.join(masks)}: a row for each query, a column for each key.",
+        f"Attention masks as grids of cells, with a row for each query and a column for each key: {', '.join(masks)}.",
         "In a filled cell, the query may attend to the key. The sentence has four tokens, so the last two columns are padding.",
     )
 
@@ -92,8 +92,8 @@ def shared_heads(n_heads: int, kinds: Mapping[str, int]) -> None:
         ax.text(middle, -0.48, f"{n_kv_heads} key/value head{plural}", ha="center")
     display_figure(
         fig,
-        "Eight query heads in a row, each joined by a line to the head of keys and values that it reads: one each in "
-        "multi-head attention, one for every four in grouped-query attention, one for all in multi-query attention.",
+        "Eight query heads in a row, each joined by a line to the head of keys and values that it uses. Each query head has "
+        "its own in multi-head attention, four share one in grouped-query attention, and all share one in multi-query attention.",
         "Each line joins a query head to the key/value head that it uses.",
     )
 
@@ -126,7 +126,7 @@ def memory_and_time(
         powers(ax.yaxis)
     display_figure(
         fig,
-        "Memory and time against the length, on logarithmic axes. The memory of our code rises ever more steeply and "
-        "approaches the line of the formula; PyTorch's memory rises half as steeply. Both times rise with the length.",
+        "Memory and time against the length, on logarithmic axes. The line for our code's memory gets ever steeper and "
+        "approaches the formula's line; the line for PyTorch's memory is half as steep. Both times rise with the length.",
         f"The memory was counted, and the time was measured on {where}.",
     )

@@ -73,7 +73,7 @@ def random_band(dim: int, samples: int = 2000) -> None:
     display_figure(
         fig,
         f"Scores over a logarithmic axis of distance. The curve for equal vectors oscillates as it falls from {dim} to zero. The "
-        f"band for random vectors is level around zero from the first distance to the last, about {math.sqrt(dim):.0f} to "
+        f"band for random vectors stays level around zero from the first distance to the last, about {math.sqrt(dim):.0f} to "
         "each side.",
         f"d = {dim}, base 10000. The score of equal vectors falls with distance. Scores of random vectors have mean zero and "
         "standard deviation √d at every distance.",
@@ -106,8 +106,8 @@ def sweep_grid(length: int = 4096) -> None:
     fig.suptitle("d", fontsize=13)
     display_figure(
         fig,
-        "Sixty small panels, ten bases from 1 to ten million by six dimensions from 8 to 256. At base 1 a full band from "
-        "minus one to one everywhere. As the base grows, the curves fall later; as d grows, the band around the mean "
+        "Sixty small panels, for ten bases from 1 to ten million and six dimensions from 8 to 256. At base 1, a band from "
+        "minus one to one fills every panel. As the base grows, the curves fall later; as d grows, the band around the mean "
         "becomes narrower.",
         f"S(Δ)/S(0) for q = k = (1, …, 1), between −1 and 1, at distances from 1 to {length}: mean (line), and smallest to "
         "largest value (band), in windows. The base decides how soon the score falls, and d how widely it swings.",
@@ -126,9 +126,9 @@ def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
         ax.tick_params(labelsize=10)
     display_figure(
         fig,
-        f"Three walks of {dim // 2} steps. At the first distance a short curl and then a long nearly straight line. At the "
-        "second a larger tangle and then a bent line. At the third a tangle from beginning to end.",
-        f"The partial sums for d = {dim}, from the start (small dot) to the end (large dot). Note the different scales: all "
+        f"Three walks of {dim // 2} steps. At the first distance, a short curl is followed by a long, nearly straight line. At the "
+        "second, a larger tangle is followed by a bent line. At the third, the whole walk is a tangle.",
+        f"The partial sums for d = {dim}, from the start (small dot) to the end (large dot). The scales differ, although all "
         f"three walks have {dim // 2} steps. The bound depends on how far each walk gets from its start.",
     )
 
@@ -163,7 +163,7 @@ def falling_mean(dim: int, length: int = 10**6) -> None:
         "near distance ten thousand and stays level from there to a million, inside a band that becomes wider. Dashed "
         "lines mark the random walk's level and the floor.",
         f"The factor of the bound that depends on the distance, for d = {dim} and base 10000: mean (line), and smallest to "
-        f"largest value (band), in windows. At Δ = 0 it is {(dim // 2 + 1) / 2}; it falls to about {random_walk_level(dim):.1f}, and no "
+        f"largest value (band), in windows. At Δ = 0 it is {(dim // 2 + 1) / 2}, and it falls to about {random_walk_level(dim):.1f}, but no "
         "further.",
     )
 
@@ -198,10 +198,10 @@ def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
         fig,
         "Two panels on logarithmic axes. On the left the paper's bound runs above the dashed line of the triangle "
         "inequality at every distance. On the right it starts on the dashed line and falls to about a seventh of it. The "
-        "dots of the score's size lie below both, often far below.",
-        "The absolute value of the score (dots) and the paper's bound (line), both divided by the bound of the triangle "
+        "dots for the score lie below both, often far below.",
+        "The absolute value of the score (dots) and the paper's bound (line), both divided by the bound from the triangle "
         f"inequality (dashed, at 1), for d = {vector.shape[-1]}. Left: the last step, down to 0, spoils the paper's bound. "
-        "Right: all steps are small, so the paper's bound is the better one.",
+        "Right: all steps are small, so the paper's bound is better.",
     )
 
 
@@ -238,11 +238,11 @@ def islands(
     powers(ax.xaxis)
     display_figure(
         fig,
-        "For each context length a row of bars on a logarithmic axis of bases: thin islands first, then a long bar with "
-        "gaps, then a solid bar to the right end. Longer contexts begin further right. Triangles mark the paper's and our "
+        "For each context length, a row of bars on a logarithmic axis of bases: first narrow islands, then a long bar with "
+        "gaps, and then a solid bar up to the right end. For longer contexts, the bars begin further right. Triangles mark the paper's and our "
         "smallest base.",
         "Blue: bases that meet the criterion for d = 128, on a grid of three significant digits. Islands are drawn a little "
-        f"wider than they are. In each row, some bases fail although smaller ones pass. {measured}",
+        f"wider than they are. In each row, some bases fail although smaller bases pass. {measured}",
     )
 
 

@@ -45,15 +45,15 @@ WEIGHTS = Written(
         ),
         "inverted_mask": (
             lambda q, k: _seen(_scores(q, k), ~_mask(_scores(q, k))),
-            "the mask is the wrong way round: each query sees only the future, and the last one sees nothing.",
+            "the mask is the wrong way round: each query sees only the future, and the last query sees nothing.",
         ),
         "upper_mask": (
             lambda q, k: _seen(_scores(q, k), _mask(_scores(q, k)).mT),
-            "the mask is the wrong way round: each query sees itself and the future.",
+            "the mask is the wrong way round: each query sees its own token and the future.",
         ),
         "hidden_self": (
             lambda q, k: _seen(_scores(q, k), _mask(_scores(q, k), -1)),
-            "a query does not see itself, so the first one sees nothing: its row is NaN.",
+            "a query does not see its own token, so the first query sees nothing, and its row is NaN.",
         ),
         "mask_after": (
             lambda q, k: _scores(q, k).softmax(-1).tril(),
@@ -61,7 +61,7 @@ WEIGHTS = Written(
         ),
         "zero_before": (
             lambda q, k: _scores(q, k).tril().softmax(-1),
-            "hidden scores are 0, not −∞: a score of 0 still gets a weight.",
+            "hidden scores are set to 0 instead of −∞, and a score of 0 still gets a weight.",
         ),
         "wrong_axis": (
             lambda q, k: (
@@ -80,7 +80,7 @@ WEIGHTS = Written(
         (random(5, 4, seed=1), random(5, 4, seed=2)),
         (random(3, 8, seed=3), random(3, 8, seed=4)),
     ],
-    "each query spreads a weight of one over itself and the past.",
+    "each query spreads a weight of one over its own token and the past.",
 )
 
 HEADS = Written(
@@ -92,11 +92,11 @@ HEADS = Written(
         ),
         "no_swap": (
             lambda x, n: x.unflatten(-1, (n, -1)),
-            "the heads are split, but their axis comes after that of the tokens: swap the two axes.",
+            "the heads are split, but the heads' axis comes after the tokens' axis: swap the two.",
         ),
         "strided": (
             lambda x, n: x.unflatten(-1, (-1, n)).movedim(-1, 1),
-            "your heads take every n-th entry, but each should take a run of neighbouring entries.",
+            "each of your heads takes every n-th entry, but it should take a run of neighbouring entries.",
         ),
         "unswapped_view": (
             lambda x, n: x.mT.reshape(x.shape[0], n, -1, x.shape[1]),
@@ -104,7 +104,7 @@ HEADS = Written(
         ),
     },
     [(random(2, 5, 12), 3), (random(1, 4, 6), 2)],
-    "each head has its own slice of the width, for every token.",
+    "each head gets its own slice of every token's vector.",
 )
 
 
@@ -127,6 +127,6 @@ LEAK = Chosen(
         "k": "the mean key depends on the future, but it shifts all scores of a query equally, and softmax ignores that.",
         "v": "the standard deviation over all tokens depends on the future, and each value is divided by it.",
         "scores": "the largest score depends on the future, but it is subtracted from all scores of a row, and softmax ignores that.",
-        "mask": "the mask is right. It shows each query itself and the past.",
+        "mask": "the mask is right. It shows each query its own token and the past.",
     },
 )

@@ -13,7 +13,7 @@ ROTATION = Rotation(
     10000.0,
     "one product of complex numbers for every pair.",
     hints={
-        "other_layout": "view_as_complex takes neighbours.",
+        "other_layout": "view_as_complex pairs neighbours.",
         "clockwise": "There is one conjugate too many.",
         "opposite_signs": "Rotate both by the same number; the conjugate comes later, in the score.",
     },
@@ -42,7 +42,7 @@ AMPLITUDES = Written(
         ),
         "swapped": (
             lambda q, k: tuple(reversed(complex_plane.amplitudes(q, k))),
-            "a and b have changed places: a goes with the cosine.",
+            "a and b have changed places: a belongs to the cosine.",
         ),
         "wrong_conjugate": (
             lambda q, k: tuple(complex_plane.amplitudes(k, q)),
@@ -75,7 +75,7 @@ def planted(q: Tensor, k: Tensor, m: Tensor, n: Tensor, theta: Tensor) -> Tensor
 BUG = Chosen(
     "product",
     {
-        "query": "this line is right. It takes neighbours as one number and rotates it by mθ.",
+        "query": "this line is right. It reads neighbours as one complex number and rotates it by mθ.",
         "key": "this line is right. It rotates by nθ, in the same direction as the query. The conjugate comes later.",
         "product": "without a conjugate, the angles add up, so the score depends on m + n. It should be query · conj(key).",
         "return": "this line is right. It sums the real part over pairs.",

@@ -33,7 +33,7 @@ SHARE = Written(
         ),
         "degrees": (
             lambda m, d, b: rope.angles(m, d, b).deg2rad().cos().mean(-1),
-            "angles are taken for degrees.",
+            "here the angles are treated as degrees.",
         ),
         "absolute": (
             lambda m, d, b: rope.angles(m, d, b).cos().abs().mean(-1),
@@ -45,7 +45,7 @@ SHARE = Written(
         ),
         "one_pair": (
             lambda m, d, b: rope.angles(m, d, b).cos()[..., 0],
-            "this is the first pair alone.",
+            "this is only the first pair.",
         ),
         "bound": (
             lambda m, d, b: torch.polar(torch.ones(()).double(), rope.angles(m, d, b)).mean(-1).abs(),
@@ -53,7 +53,7 @@ SHARE = Written(
         ),
     },
     [(torch.tensor([0, 1, 10, 300]), 8, 10000.0), (torch.tensor([3, 50]), 16, 100.0)],
-    "the curve is 1 at distance 0, and never quite so large again.",
+    "the curve is 1 at distance 0, and never as large again.",
 )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def claim(
 LEAK = Chosen(
     "k",
     {
-        "q": "this line is right. It draws new normal numbers for each try.",
+        "q": "this line is right. It draws new normally distributed numbers for each try.",
         "k": "each key equals its query, so the content leaks in. For independent keys, the mean is 0 at every distance, "
         "and nothing is there to decay.",
         "turn": "this line is right. It has the angle at every distance, for each pair.",

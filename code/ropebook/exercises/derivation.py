@@ -24,11 +24,11 @@ MATRIX = Written(
     {
         "clockwise": (
             lambda m, d, b: _matrix(-m, d, b),
-            "this rotates clockwise: the minus belongs in the upper row.",
+            "this rotates clockwise: the minus sign belongs in the upper row.",
         ),
         "degrees": (
             lambda m, d, b: _matrix(m * torch.pi / 180, d, b),
-            "angles are taken to be in degrees, so the rotation is 57 times too slow.",
+            "the angles are treated as degrees, so the rotation is 57 times too slow.",
         ),
         "other_layout": (
             lambda m, d, b: _matrix(m, d, b, "half"),
@@ -89,11 +89,11 @@ SCORE = Written(
         ),
         "not_turned": (
             lambda q, k, m, n: q @ k,
-            "nothing is rotated: this is the plain product.",
+            "nothing is rotated: this is the plain dot product.",
         ),
         "scaled": (
             lambda q, k, m, n: _score(q, k, n - m) / len(q) ** 0.5,
-            "this is divided by √d, as in attention, but the exercise asks for the product itself.",
+            "this is divided by √d, as in attention, but the exercise asks for the dot product itself.",
         ),
     },
     [
@@ -121,9 +121,9 @@ BUG = Chosen(
     "turned_k",
     {
         "theta": "the frequencies are right. The exponents are 0, 2, 4, … over d.",
-        "angle": "this line is right. An angle is position times frequency, in radians.",
+        "angle": "this line is right. An angle is the position times the frequency, in radians.",
         "q1, q2": "this line is right. Neighbours are pairs.",
         "turned_q": "this rotates counter-clockwise, as it should. (It reorders first and second entries, but in the same way for q and k.)",
-        "turned_k": "k is rotated clockwise, so the score depends on m + n. Both must be rotated the same way; the transpose does the rest.",
+        "turned_k": "k is rotated clockwise, so the score depends on m + n. Rotate both in the same direction; the transpose does the rest.",
     },
 )

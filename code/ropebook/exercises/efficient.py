@@ -14,7 +14,7 @@ ROTATION = Rotation(
     "these weights will speak.",
     hints={
         "other_layout": "This is a proper rotation, but for different weights. It is the most common mistake of all.",
-        "other_base": "Weights have a base as well.",
+        "other_base": "The weights need the right base as well.",
     },
 )
 
@@ -53,7 +53,7 @@ CONVERSION = Written(
         ),
     },
     [(random(24, 8, seed=1), 3), (random(16, 16, seed=2), 2)],
-    "within each head, the first entries of all pairs come first, then the second ones.",
+    "within each head, the first entries of all pairs come first, and then the second entries.",
 )  # fmt: skip
 
 

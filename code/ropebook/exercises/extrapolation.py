@@ -19,7 +19,7 @@ BASE = Written(
         ),
         "inverse": (
             lambda base, d, s: base * s ** ((d - 2) / d),
-            "the exponent is upside down: d/(d − 2), a little more than 1.",
+            "the exponent is upside down: it should be d/(d − 2), a little more than 1.",
         ),
         "power_d": (
             lambda base, d, s: base * float(s) ** d,
@@ -36,7 +36,7 @@ BASE = Written(
         "unchanged": (lambda base, d, s: base, "this is the base that there was."),
     },
     [(10000.0, 8, 4.0), (500000.0, 128, 2.0)],
-    "the last pair is stretched by s, and the first one not at all.",
+    "the last pair is stretched by s, and the first pair isn't stretched.",
 )
 
 
@@ -66,7 +66,7 @@ PARTS = Written(
         ),
         "radians": (
             _with(lambda theta, length: _ramp(length * theta).clamp(0, 1)),
-            "radians are taken for turns: a factor of 2π is missing.",
+            "radians are treated as turns: a factor of 2π is missing.",
         ),
         "wavelengths": (
             lambda theta, length, s: theta / (
@@ -82,7 +82,7 @@ PARTS = Written(
         ),
     },
     [(rope.inv_freq(32), 2048, 4.0), (rope.inv_freq(16, 500.0), 512, 8.0)],
-    "pairs with more than 32 turns are kept, and those with less than one are stretched by s.",
+    "pairs with more than 32 turns are kept, and pairs with less than one turn are stretched by s.",
 )  # fmt: skip
 
 

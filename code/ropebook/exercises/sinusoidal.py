@@ -45,7 +45,7 @@ ENCODING = Written(
         ),
         "degrees": (
             lambda m, d, b: _from_angles(rope.angles(m, d, b).deg2rad()),
-            "angles are taken to be in degrees.",
+            "the angles are treated as degrees.",
         ),
         "whole_turns": (
             lambda m, d, b: _from_angles(2 * math.pi * rope.angles(m, d, b)),
@@ -61,7 +61,7 @@ ENCODING = Written(
         ),
         "growing": (
             _exponents(2.0),
-            "frequencies grow: the exponent has lost its minus.",
+            "frequencies grow: the minus sign in the exponent is missing.",
         ),
         "sine_alone": (
             lambda m, d, b: rope.join(
@@ -99,18 +99,18 @@ STEP = Written(
     {
         "backwards": (
             lambda k, d, b: sinusoidal.shift_matrix(k, d, b).T,
-            "this steps back: the minus is in the upper row. That is right for pairs (cos, sin), but these are (sin, cos).",
+            "this steps back, because the minus sign is in the upper row. That is right for pairs (cos, sin), but these are (sin, cos).",
         ),
         "no_minus": (
             _unsigned,
-            "a minus is missing: this matrix does not keep lengths.",
+            "a minus sign is missing, so this matrix does not preserve lengths.",
         ),
         "same_angle": (_same_angle, "all pairs turn by k: each should turn by k times its own frequency."),
         "half_exponent": (lambda k, d, b: sinusoidal.shift_matrix(k, d, b**0.5), HALF_EXPONENT),
         "halves": (_halves, "pairs lie half a vector apart here, and the encoding has them side by side."),
     },
     [(1, 8, 10000.0), (2, 6, 50.0)],
-    "it moves every position on by k, wherever it starts.",
+    "it moves the encoding of any position by k positions.",
 )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ class Advice(Explorer):
     script = "advice.js"
     colours = meaning(
         blue="the method that is advised",
-        orange="broken: lengths that the model as it is doesn't read",
+        orange="broken: lengths that the unchanged model can't read",
     )
 
     trained_length = dials.trained_length(4096)

@@ -187,7 +187,7 @@ function describe({ error, kinds, name, long, near, far, fresh, findings }) {
   const said = (sentence) => (kinds > 1 ? `${name}: ${sentence}` : capital(sentence));
   const odd = findings.length ? ` ${count(findings.length, "remark")} below.` : "";
   if (!long.length) return `${said("the file does not determine the frequencies.")}${odd}`;
-  if (near === null) return `${said("without the lengths, nobody can tell which pairs meet new angles.")}${odd}`;
+  if (near === null) return `${said("without the lengths, it is unknown which pairs meet new angles.")}${odd}`;
   const who = fresh ? `${count(fresh, "pair")} of ${long.length} ${fresh === 1 ? "meets" : "meet"} new angles`
     : `none of ${count(long.length, "pair")} meets a new angle`;
   return `${said(`${who} in a text of ${far.toLocaleString("en-US")} tokens.`)}${odd}`;

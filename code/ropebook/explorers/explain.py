@@ -116,7 +116,7 @@ class Explain(Explorer):
     script = "explain.js"
     colours = meaning(
         blue="pairs that complete a turn in training",
-        orange="new: the pair meets angles that training did not have",
+        orange="new: the pair meets angles that it never had in training",
     )
 
     config = Text(
@@ -138,7 +138,7 @@ class Explain(Explorer):
         log=True,
         label="Length to be read",
         below="0 stands for the length in the file",
-        above="no model reads texts of such a length",
+        above="no model reads texts that long",
         note="Tokens that the model should read. 0: the length in the file.",
     )
     second = Switch(

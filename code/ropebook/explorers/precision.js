@@ -339,7 +339,7 @@ function describe({ different, lost, error }, { dtype, rounded, first, count }) 
   const finite = count - lost;
   const rows = different - Number(lost > 0);
   const shared = `${finite} neighbouring positions share ${rows} row${rows === 1 ? "" : "s"}`;
-  const kept = finite === 0 ? "" : rows === finite ? "Every position has a row of its own" : shared;
+  const kept = finite === 0 ? "" : rows === finite ? "Every position has its own row" : shared;
   const gone = lost ? `${kept && ". "}From position ${first + finite} on, float16 represents the positions as infinity,`
     + " which has no cosine: the result is not a number" : "";
   const most = error > 1.9 ? ", nearly the largest possible" : "";
@@ -355,7 +355,7 @@ function describe({ different, lost, error }, { dtype, rounded, first, count }) 
 
 export default explorer({
   title: "What rounding does to the tables",
-  note: "One row per position. Press Play or raise the position: far out, neighbouring rows merge.",
+  note: "One row per position. Press Play or raise the position: at large positions, neighbouring rows merge.",
   dials,
   compute,
   build,

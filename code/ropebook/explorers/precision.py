@@ -55,7 +55,7 @@ class Precision(Explorer):
         log=True,
         label="First position",
         below="positions are counted from 0",
-        above="soon even float32 would merge positions",
+        above="further on, even float32 merges positions",
         note="An arrow key moves it by one; Page Up doubles it.",
         more=True,
     )

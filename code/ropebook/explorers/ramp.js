@@ -171,14 +171,14 @@ function ends(marks, floor) {
 function describe({ largest, pair, ratio, low, high }) {
   const end = (index) => String(Number(index.toFixed(2)));
   const ramp = `The code’s ramp rises from pair ${end(low)} to pair ${end(high)}.`;
-  if (largest < 1.005) return `${ramp} Its frequencies and the paper’s are the same to within half a per cent.`;
+  if (largest < 1.005) return `${ramp} Its frequencies agree with the paper’s to within half a per cent.`;
   return `${ramp} The two are furthest apart at pair ${pair}, where the code’s frequency is ${exact(ratio[pair], 2)} `
     + "times the paper’s.";
 }
 
 export default explorer({
   title: "YaRN’s ramp, paper against code",
-  note: "Drag the ends of the ramp. Fast pairs (left) are kept, slow ones interpolated, and those in between mixed.",
+  note: "Drag the ends of the ramp. Fast pairs (left) are kept, slow pairs are interpolated, and the pairs between them are mixed.",
   dials,
   compute,
   build,

@@ -210,7 +210,7 @@ function drawCursor(group, { mapFloor, top, floor, x, y }, { gradient }, { dim, 
 function describe({ weights, gradient }, { dim, n_keys: keys, scaled }) {
   const most = Math.max(...weights);
   const how = scaled ? "divided by √d" : "not divided by √d";
-  const end = most > 0.95 ? "One key takes nearly everything."
+  const end = most > 0.95 ? "One key gets nearly all of it."
     : most < 2 / keys ? "The keys share the weight." : "Several keys share the weight.";
   return `Scores of ${keys} keys with d = ${dim}, ${how}: the strongest key gets ${tidy(most)} of the weight and the `
     + `gradient with respect to q·k has size ${tidy(gradient)}. ${end}`;

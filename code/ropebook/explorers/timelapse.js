@@ -241,7 +241,7 @@ function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained
 function describe({ bases, error }, { length, trained_length, base }) {
   if (length <= trained_length) {
     const all = length === 1 ? "The only token is" : `All ${length} tokens, including the query, are`;
-    return `${all} rotated with the trained base, ${tidy(base)}: no score is off.`;
+    return `${all} rotated with the trained base, ${tidy(base)}, so every score is right.`;
   }
   const older = length - trained_length; // the number of keys whose base differs from the query's
   return `The query, token ${length}, is rotated with base ${tidy(bases.at(-1))}. The ${length - 1} keys before it `

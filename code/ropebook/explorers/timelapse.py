@@ -35,7 +35,7 @@ class Timelapse(Explorer):
     script = "timelapse.js"
     colours = meaning(
         blue="keys rotated with the trained base",
-        orange="wrong: keys in the cache were rotated with another base than the query",
+        orange="wrong: keys in the cache were rotated with a base that isn't the query's",
     )
 
     length = Whole(
@@ -45,7 +45,7 @@ class Timelapse(Explorer):
         log=True,
         label="Length now n",
         below="a text has at least one token",
-        above="there is no more room",
+        above="the figure has no more cells",
         note="Tokens so far; the last is the query.",
         within=Within("room"),
     )

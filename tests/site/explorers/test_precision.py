@@ -145,7 +145,7 @@ def test_choosing_a_type_and_what_is_rounded(opened):
     assert page.locator(".rb-stats dd").nth(1).inner_text().strip() == "–"
     enter(page, "First position", 10**8)
     expect(page.get_by_role("status")).to_contain_text(
-        "First position: 100000000 is more than 10000000 (soon even float32 would merge positions). Still 70000."
+        "First position: 100000000 is more than 10000000 (further on, even float32 merges positions). Still 70000."
     )
     hash_ = hash_of(page)
     assert hash_ == "#precision.dtype=float16&precision.rounded=positions&precision.first=70000"
