@@ -91,8 +91,8 @@ def compute(script: str, cases: list[dict]) -> list[dict]:
     return _run({"explorer.mjs": script, "main.mjs": main}, cases)
 
 
-def sample_dials(explorer: type, random: Random, **most: int) -> dict[str, Any]:
-    """Draw random values that the traits of an ``Explorer`` class accept for its dials.
+def sample(explorer: type, random: Random, **most: int) -> explorers.Explorer:
+    """Draw an instance of an ``Explorer`` class, with random values that its traits accept for its dials.
 
     ``most`` gives upper limits for some integers. Values are distributed as they are on a logarithmic slider, except
     that the limits themselves are drawn more often.
@@ -102,7 +102,12 @@ def sample_dials(explorer: type, random: Random, **most: int) -> dict[str, Any]:
         for name, trait in explorer.dial_traits().items():
             dials[name] = _guess(name, trait, dials, random, most)
         with suppress(traitlets.TraitError):
-            return explorer(**dials).dials()
+            return explorer(**dials)
+
+
+def sample_dials(explorer: type, random: Random, **most: int) -> dict[str, Any]:
+    """Draw random values for an ``Explorer`` class's dials, as `sample` does."""
+    return sample(explorer, random, **most).dials()
 
 
 def _guess(name: str, trait: traitlets.TraitType, dials: dict[str, Any], random: Random, most: dict[str, int]) -> Any:

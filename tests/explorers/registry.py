@@ -68,9 +68,8 @@ class Entry:
     def figures(self, samples: int, seed: int = 5) -> list[Explorer]:
         """Return instances of the explorer: in its initial state, at its corners, and at random settings."""
         source = random.Random(seed)
-        drawn = [js.sample_dials(self.kind, source, **self.most) for _ in range(samples)]
-        own = [{name: dials[name] for name in self.kind.dial_traits()} for dials in drawn]
-        return [self.kind(**dials) for dials in [{}, *self.corners, *own]]
+        drawn = [js.sample(self.kind, source, **self.most) for _ in range(samples)]
+        return [self.kind(**dials) for dials in [{}, *self.corners]] + drawn
 
 
 def ends_of_all_dials(explorer: type[Explorer], *names: str) -> list[dict[str, Any]]:

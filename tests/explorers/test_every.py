@@ -12,6 +12,7 @@ from ropebook.explorers import Choice, Even, Numbers, Real, Switch, Text, Whole
 from ropebook.explorers.kit.joining import split
 from tests.explorers import js
 from tests.explorers.registry import ALL, every
+from tests.several import check
 from tools.paths import ROOT
 
 FOLDER = ROOT / "code" / "ropebook" / "explorers"
@@ -24,14 +25,33 @@ def test_every_explorer_is_registered():
 # ---- JavaScript and Python ----
 
 
-@every
-def test_javascript_agrees_with_python(entry):
-    cases = [figure.dials() for figure in entry.figures(20)]
+def javascript_agrees_with_python(entry, figures):
+    cases = [figure.dials() for figure in figures]
     assert js.disagreements(entry.kind, cases, js.compute(entry.kind._esm, cases)) == []
 
 
+def dials_survive_the_address(entry, figures):
+    """Check that a dial's values are unchanged after they are formatted, written to the address, read back and
+    parsed."""
+    body = """
+      return input.map((values) => {
+        const entries = figure.dials.map((dial) => [dial.trait, formatDial(dial, values[dial.trait])]);
+        const hash = writeAddress("#other.x=1", "key", entries);
+        return readDials(figure.dials, input[0], readAddress(hash, "key"));
+      });
+    """
+    names = entry.kind.dial_traits()
+    cases = [{name: getattr(figure, name) for name in names} for figure in figures]
+    assert js.inside(entry.kind, body, cases) == [{"values": values, "refusals": []} for values in cases]
+
+
 @every
-def test_a_script_is_its_parts(entry):
+def test_javascript_and_python_agree(entry):
+    """One test, because random figures are slow to make."""
+    check([javascript_agrees_with_python, dials_survive_the_address], entry, entry.figures(20))
+
+
+def a_script_is_its_parts(entry):
     parts = split(entry.kind._esm)
     own, declared = list(parts)[-1], f"{entry.name}.py"
     assert own == entry.kind.script
@@ -43,8 +63,7 @@ def test_a_script_is_its_parts(entry):
     assert not re.search(r"^import |https?://(?!www\.w3\.org)", entry.kind._esm, re.MULTILINE)
 
 
-@every
-def test_a_dial_is_declared_in_python_only(entry):
+def a_dial_is_declared_in_python_only(entry):
     """Check that the script has exactly the dials that Python declares, and doesn't declare any itself."""
     found = js.inside(entry.kind, "return figure.dials;")
     assert [dial["trait"] for dial in found] == list(entry.kind.dial_traits())
@@ -56,8 +75,7 @@ def test_a_dial_is_declared_in_python_only(entry):
 # ---- Dials ----
 
 
-@every
-def test_dials_explain_themselves(entry):
+def dials_explain_themselves(entry):
     story = 0
     for name, trait in entry.kind.dial_traits().items():
         told = trait.declared()
@@ -72,8 +90,7 @@ def test_dials_explain_themselves(entry):
     assert 1 <= story <= 3
 
 
-@every
-def test_every_limit_is_allowed(entry):
+def every_limit_is_allowed(entry):
     for end in ("min", "max"):
         dials = {n: getattr(trait, end) for n, trait in entry.kind.dial_traits().items() if hasattr(trait, "min")}
         dials |= {"reference": 0, "query": 0, "pair": 0} if end == "min" else {}
@@ -104,8 +121,7 @@ def wrong_values(name, trait):
     return rf"({name} must|'{name}' trait|{name}' trait)", [3, None, [[]]]
 
 
-@every
-def test_bad_values_are_refused_and_change_nothing(entry):
+def bad_values_are_refused_and_change_nothing(entry):
     figure = entry.kind()
     before = figure.dials()
     for name, trait in entry.kind.dial_traits().items():
@@ -118,15 +134,13 @@ def test_bad_values_are_refused_and_change_nothing(entry):
             entry.kind(**{name: wrong[0]})
 
 
-@every
-def test_an_unknown_dial_is_refused(entry):
+def an_unknown_dial_is_refused(entry):
     allowed = ", ".join([*entry.kind.dial_traits(), "alt"])
     with pytest.raises(TypeError, match=f"{entry.kind.__name__} takes {allowed}; got feet"):
         entry.kind(feet=3)
 
 
-@every
-def test_alt_says_what_is_to_be_seen(entry):
+def alt_says_what_is_to_be_seen(entry):
     figure = entry.kind()
     assert len(figure.alt) > 100
     for alt in ("", "figure.png", " " * 30, "x" * 19):
@@ -137,8 +151,7 @@ def test_alt_says_what_is_to_be_seen(entry):
     assert entry.kind(alt="x" * 20).alt == "x" * 20
 
 
-@every
-def test_dials_go_to_the_page_and_come_back(entry):
+def dials_go_to_the_page_and_come_back(entry):
     figure, seen = entry.kind(), []
     name, trait = next((n, t) for n, t in entry.kind.dial_traits().items() if not isinstance(t, (Text, Numbers)))
     now = getattr(figure, name)
@@ -154,16 +167,15 @@ def test_dials_go_to_the_page_and_come_back(entry):
 
 
 @every
-def test_dials_survive_the_address(entry):
-    """Check that a dial's values are unchanged after they are formatted, written to the address, read back and
-    parsed."""
-    body = """
-      return input.map((values) => {
-        const entries = figure.dials.map((dial) => [dial.trait, formatDial(dial, values[dial.trait])]);
-        const hash = writeAddress("#other.x=1", "key", entries);
-        return readDials(figure.dials, input[0], readAddress(hash, "key"));
-      });
-    """
-    names = entry.kind.dial_traits()
-    cases = [{name: getattr(figure, name) for name in names} for figure in entry.figures(20)]
-    assert js.inside(entry.kind, body, cases) == [{"values": values, "refusals": []} for values in cases]
+def test_it_is_what_all_explorers_are(entry):
+    checks = [
+        a_script_is_its_parts,
+        a_dial_is_declared_in_python_only,
+        dials_explain_themselves,
+        every_limit_is_allowed,
+        bad_values_are_refused_and_change_nothing,
+        an_unknown_dial_is_refused,
+        alt_says_what_is_to_be_seen,
+        dials_go_to_the_page_and_come_back,
+    ]
+    check(checks, entry)

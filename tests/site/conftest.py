@@ -26,8 +26,7 @@ SKIPPED = os.environ.get("SKIP_BROWSER") == "1"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Retry a test if it fails in a browser, because on a busy machine any of the 1,600 or so tests may run out of
-    time.
+    """Retry a test if it fails in a browser. On a busy machine, any of these tests may run out of time.
 
     The summary lists such a test under "RERUN". Even then, the test may have found a real bug.
     """
@@ -105,6 +104,7 @@ def visiting(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
             has_touch=touch,
         )
         contexts.append(context)
+        context.set_default_timeout(60_000)
         found = Visit(context.new_page())
         root = server if over == "http" else HTML.as_uri()
 
@@ -146,14 +146,6 @@ def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
     """Open a page: visit("book/intro.html", theme="dark", width=390, over="file", javascript=True)."""
     with visiting(chromium, server) as opened:
         yield opened
-
-
-@pytest.fixture(scope="module")
-def shared(request: pytest.FixtureRequest, chromium: Browser, server: str) -> Iterator[Visit]:
-    """A wide page in the light theme. The tests in a module share this page one after another, and each leaves it
-    unchanged."""
-    with visiting(chromium, server) as opened:
-        yield opened(request.param)
 
 
 # ---- Explorers on a page made for the test ----

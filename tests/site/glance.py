@@ -9,9 +9,9 @@ from playwright.sync_api import Page
 
 SIZES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
 
-# Measures one figure of the page: how many pixels of each part are outside the window or behind something else, and how
-# high the picture is. With `seek`, the page is first scrolled to the best place; otherwise it stays where it is.
-SEEN = """([which, step, seek, only]) => {
+# For one figure of the page: how many pixels of each part are out of the window or behind something, and how high the
+# picture is. With `seek`, this is where the page is scrolled to the best place; otherwise the page stays where it is.
+SEEN = """([which, step, seek]) => {
   const place = document.querySelectorAll('.explorer')[which];
   const root = place.querySelector('.rb');
   const [stage, said] = ['.rb-stage', '.rb-words-all'].map((one) => root.querySelector(one));
@@ -24,7 +24,7 @@ SEEN = """([which, step, seek, only]) => {
   });
   const words = [['readouts', root.querySelector('.rb-stats')], ['sentence', root.querySelector('.rb-summary')],
     ['step', root.querySelector('.rb-try')]];
-  const parts = [['picture', stage], ...(only ? [] : words), ...asked].filter(([, node]) => node);
+  const parts = [['picture', stage], ...words, ...asked].filter(([, node]) => node);
   const look = () => {
     const picture = stage.getBoundingClientRect();
     const bottoms = bars.map((node) => node.getBoundingClientRect()).filter((box) => {
@@ -63,7 +63,9 @@ SEEN = """([which, step, seek, only]) => {
   return { hidden: best.filter(([, hidden]) => hidden > 1), height: stage.getBoundingClientRect().height, small };
 }"""
 
-# Lists the steps that the page asks about a figure, in order, with the dials that each step asks for.
+FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+# The steps that the page asks with a figure, in order: the dials that they ask for.
 STEPS = """(which) => {
   const { explorer } = document.querySelectorAll('.explorer')[which].dataset;
   return [...document.querySelectorAll(`.try-step[data-explorer="${explorer}"]`)].map((step) => ({
@@ -74,9 +76,10 @@ STEPS = """(which) => {
 
 
 class Sight(NamedTuple):
-    """One state of a figure: the number of the step, what happened before, which parts are hidden and by how much, and
-    the picture's height."""
+    """One state of a figure in a window of one size: which step, after what, what is hidden by how much, and the
+    picture's height."""
 
+    size: tuple[int, int]
     step: int
     after: str
     hidden: list
@@ -88,23 +91,40 @@ def figures_of(page: Page) -> list[str]:
     return page.locator(".explorer").evaluate_all("all => all.map((one) => one.dataset.explorer)")
 
 
-def walk(page: Page, which: int, only: bool = False) -> list[Sight]:
-    """Look at a figure in its opening state, and then for each of its steps after *Set up* and after *Just show me*."""
+def walk(page: Page, which: int, sizes: list[tuple[int, int]]) -> list[Sight]:
+    """Look at a figure in windows of all sizes: in its opening state, and after *Set up* and after *Just show me* of
+    each of its steps."""
     steps = page.evaluate(STEPS, which)
     root = page.locator(".explorer").nth(which).locator(".rb")
+    seen = []
 
-    def look(at: int, after: str, seek: bool) -> Sight:
-        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        found = page.evaluate(SEEN, [which, steps[at] if steps else None, seek, only])
-        return Sight(at + 1, after, found["hidden"], found["height"], found["small"])
+    def look(size: tuple[int, int], at: int, after: str, seek: bool = False) -> None:
+        page.evaluate(FRAMES)
+        found = page.evaluate(SEEN, [which, steps[at] if steps else None, seek])
+        seen.append(Sight(size, at + 1, after, found["hidden"], found["height"], found["small"]))
 
-    root.scroll_into_view_if_needed()
-    seen = [look(0, "opening", True)]
+    def resize(size: tuple[int, int]) -> None:
+        if page.viewport_size != {"width": size[0], "height": size[1]}:
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            page.evaluate(FRAMES)
+
+    def press(name: str) -> None:
+        root.get_by_role("button", name=name, exact=True).click()
+
+    for size in sizes:
+        resize(size)
+        root.scroll_into_view_if_needed()
+        look(size, 0, "opening", seek=True)
     for at in range(len(steps)):
-        root.get_by_role("button", name="Set up", exact=True).click()
-        seen.append(look(at, "set up", False))
-        root.get_by_role("button", name="Just show me", exact=True).click()
-        seen.append(look(at, "shown", False))
+        for k, size in enumerate(sizes):
+            resize(size)
+            if k:
+                press("Try it again")
+            press("Set up")
+            look(size, at, "set up")
+            press("Just show me")
+            look(size, at, "shown")
         if at + 1 < len(steps):
-            root.get_by_role("button", name="Next question", exact=True).click()
+            resize(sizes[0])
+            press("Next question")
     return seen

@@ -10,7 +10,6 @@ from ropebook.explorers.lock import Lock
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.explorers.turn import Turn
-from tests.explorers.registry import every
 from tests.site.figures import dials, enter, rest, stage_width
 from tools import assets
 
@@ -55,27 +54,6 @@ def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened
     assert picture["bottom"] <= said["top"]
     assert said["bottom"] <= 844
     assert picture["height"] <= 0.52 * 844
-
-
-# Figures in which the base and the dimension may be hidden. In Rivals, the schemes come first, because only some of
-# them have a base and a dimension.
-FOLDED = {"Rivals"}
-
-
-@every
-def test_three_dials_at_most_stand_in_sight(opened, entry):
-    page = opened([entry.kind()], folded=True)
-    seen = page.locator(".rb-dial:visible")
-    assert 1 <= seen.count() <= 3
-    said = " ".join(seen.all_inner_texts())
-    for name in {"base", "dim"} & set(entry.kind.dial_traits()) if entry.kind.__name__ not in FOLDED else ():
-        assert entry.kind.dial_traits()[name].declared()["label"] in said
-    more = page.locator(".rb-more")
-    if seen.count() == len(entry.kind.dial_traits()):
-        expect(more).to_be_hidden()
-    else:
-        more.locator("summary").click()
-        expect(page.locator(".rb-dial:visible")).to_have_count(len(entry.kind.dial_traits()))
 
 
 def test_a_link_opens_the_fold_of_the_dials_that_it_sets(opened):

@@ -1,6 +1,7 @@
 """Tests of every page of the built site in a browser: over HTTP and from disk, light and dark, wide and narrow.
 
-A chapter takes seconds to open, so all tests that only look at a page share one visit. axe is slow on pages with
+A chapter takes seconds to open, and to change its size or theme takes part of a second. One test therefore opens a page
+once, goes through its looks, and lists everything that is wrong, by the name of the check. axe is slow on pages with
 thousands of elements. It checks only one page of each kind completely, in both themes. On every other page, it checks
 one element of each kind: half of these pages are dark and wide, and the rest are light and narrow.
 """
@@ -8,28 +9,34 @@ one element of each kind: half of these pages are dark and wide, and the rest ar
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
+import yaml
 from playwright.sync_api import Page
 
+from tests.site.code_in_sight import blocks, is_plumbing
 from tests.site.figures import settle
-from tests.site.pages import CHAPTERS, EXPLORED, GENERATED, PAGES
+from tests.site.pages import CHAPTERS, EXPLORED, FIRST, GENERATED, PAGES
 from tools import assets
+from tools.paths import BOOK
 
 LIMIT_BYTES = 1_200_000
 LIMIT_REQUESTS = 30
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+WIDE, PHONE, LAPTOP = ({"width": w, "height": h} for w, h in ((1280, 900), (390, 844), (1366, 657)))
 LAID_OUT = "section { content-visibility: visible !important; }"
 KINDS = ["book/intro.html", CHAPTERS[0], "book/notation.html", "search.html"]
+OTHERS = [path for path in [*PAGES, "search.html", "genindex.html"] if path not in KINDS]
+WAY = yaml.safe_load((BOOK / "_way.yml").read_text(encoding="utf-8"))["chapters"]
+FIRST_PICTURES = [f"book/{one['page']}.html" for one in WAY]
+MARKED_SECTIONS = [*FIRST, "book/decay_base.html"]
 
-
-def each(paths: list[str]) -> pytest.MarkDecorator:
-    """Decorate a test that runs for every page in ``paths`` and shares one visit with other tests."""
-    return pytest.mark.parametrize("shared", paths, indirect=True, scope="module")
+Checks = Iterator[tuple[str, object]]
+"""What was checked, each with what is wrong; nothing is wrong if that is empty or false."""
 
 
 def every(paths: list[str]) -> pytest.MarkDecorator:
-    """Decorate a test that runs for every page in ``paths`` and makes its own visits."""
+    """Decorate a test that runs for every page in ``paths``."""
     return pytest.mark.parametrize("path", paths)
 
 
@@ -43,44 +50,319 @@ def put_on(page: Page, theme: str) -> None:
     page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
 
 
-@each(PAGES + GENERATED)
-def test_nothing_is_missing_and_nothing_leaves_the_site(shared):
-    assert shared.problems == []
-    assert shared.page.title()
+@every(PAGES + GENERATED)
+def test_a_page(visit, path):
+    assert {name: wrong for name, wrong in checks(visit(path), path) if wrong} == {}
 
 
-@every([path for path in PAGES + GENERATED if path not in CHAPTERS])
-def test_nothing_is_missing_from_disk(visit, path):
-    """The chapters are left out, because test_built_explorers.py opens them from disk."""
-    assert visit(path, over="file").problems == []
+def checks(visited, path: str) -> Checks:
+    """Check everything about a page, in an order that changes its looks as rarely as possible."""
+    page = visited.page
+    yield "something is missing, fails, or leaves the site", [*visited.problems]
+    yield "it has no title", not page.title()
+    yield "a script holds it up", page.locator("script[src]:not([defer])").count()
+    yield "it says nothing about its width", page.locator("meta[name=viewport]").count() != 1
+    if path in PAGES:
+        yield from weight(visited.requests)
+        yield from mathematics(page)
+    if path in CHAPTERS:
+        yield from chapter(page)
+    if path in MARKED_SECTIONS:
+        yield "On this page marks another section", page.evaluate(MARKED, STOPS)
+    # This lays the whole page out, so it comes after what the reader's position decides.
+    if path in PAGES:
+        yield from code(page)
+        yield from type_(page)
+    if path in FIRST_PICTURES:
+        yield from first_picture(page)
+    light = page.evaluate(FIGURES) if path in CHAPTERS else []
+    if path in CHAPTERS:
+        yield from paper(page)
+    if path in EXPLORED:
+        yield from explorers(page)
+    whole = path in KINDS
+    dark_last = path in OTHERS and OTHERS.index(path) % 2 == 0
+    # axe comes last, because it takes the page apart.
+    if not dark_last and path in CHAPTERS:
+        yield from dark_figures(page, light)
+        put_on(page, "light")
+    if path in PAGES or path == "search.html":
+        yield from phone(page, path)
+    if whole or (path in OTHERS and not dark_last):
+        yield from axe(page, "light", PHONE, whole)
+    if whole or dark_last:
+        page.set_viewport_size(WIDE)
+        if path in CHAPTERS and dark_last:
+            yield from dark_figures(page, light)
+        yield from axe(page, "dark", WIDE, whole)
+    later = [problem for problem in visited.problems if not problem.endswith(".ipynb")]
+    yield "something failed later", later
 
 
-@each(PAGES)
-def test_mathematics_is_rendered(shared):
-    page = shared.page
-    assert page.locator(".katex-error").count() == 0
-    assert page.locator("span.math, div.math").count() == page.locator(":is(span.math, div.math):has(.katex)").count()
-    # Readers must not see markup from the sources.
+# ---- As it opens ----
+
+
+def weight(requests: dict[str, int]) -> Checks:
+    heaviest = sorted(requests.items(), key=lambda item: -item[1])[:5]
+    yield "it is heavy", sum(requests.values()) > LIMIT_BYTES and heaviest
+    yield "it makes many requests", len(requests) > LIMIT_REQUESTS and sorted(requests)
+
+
+def mathematics(page: Page) -> Checks:
+    yield "a formula is wrong", page.locator(".katex-error").count()
+    yield "a formula is not set", page.locator(":is(span.math, div.math):not(:has(.katex))").count()
     text = page.evaluate(
         """() => { const copy = document.querySelector('#main-content').cloneNode(true);
                    copy.querySelectorAll('pre, code, script, style, .katex, .katex-mathml').forEach(e => e.remove());
                    return copy.textContent; }"""
     )
     leftovers = re.findall(r"\$\$|\\\(|\\\[|\\[a-z]+\{|\{(?:eq|cite|term|ref|doc|math)[:a-z]*\}|:::", text)
-    assert leftovers == []
+    yield "readers see markup from the sources", leftovers
 
 
-@each(PAGES)
-def test_a_page_is_light(shared):
-    requests = shared.requests
-    assert sum(requests.values()) <= LIMIT_BYTES, sorted(requests.items(), key=lambda item: -item[1])[:5]
-    assert len(requests) <= LIMIT_REQUESTS, sorted(requests)
+# Scrolls to the given number of positions, follows each link in the list, and reports every time that the wrong section
+# is highlighted. After scrolling, the page may still move a little, because something above has changed its height. The
+# test therefore waits.
+MARKED = """async stops => {
+  document.documentElement.style.scrollBehavior = 'auto';
+  const links = [...document.querySelectorAll('.page-toc a[href^="#"]')];
+  const marked = () => links.filter(link => link.getAttribute('aria-current')).map(link => link.hash).join();
+  const top = link => document.getElementById(decodeURIComponent(link.hash.slice(1))).getBoundingClientRect().top;
+  const passed = () => links.filter(link => top(link) <= innerHeight * 0.3).at(-1)?.hash ?? '';
+  const wrong = links.length ? [] : ['no links'];
+  async function compare(what, wanted) {
+    for (const end = performance.now() + 15_000; performance.now() < end;) {
+      await new Promise(done => setTimeout(done, 50));
+      if (marked() === wanted()) return;
+    }
+    wrong.push([what, wanted(), marked()]);
+  }
+  for (let k = 1; k <= stops; k += 1) {
+    dispatchEvent(new Event('wheel'));
+    scrollTo(0, k / (stops + 1) * (document.documentElement.scrollHeight - innerHeight));
+    await compare(k, passed);
+  }
+  for (const link of links) {
+    link.click();
+    await compare('jump', () => link.hash);
+  }
+  return wrong;
+}"""
+STOPS = 12
 
 
-@each(PAGES + GENERATED)
-def test_no_script_holds_a_page_up(shared):
-    assert shared.page.locator("script[src]:not([defer])").count() == 0
-    assert shared.page.locator("meta[name=viewport]").count() == 1
+def chapter(page: Page) -> Checks:
+    said = page.locator(".chapter-line").inner_text()
+    yield "it doesn't say how long it takes", not re.search(r"\d+ min to read", said) and said
+    with page.expect_download() as download:
+        page.locator(".chapter-line a[download]").click()
+    name = download.value.suggested_filename
+    yield "it offers another notebook", f"/book/{name}".replace(".ipynb", ".html") not in page.url and name
+    inside = page.evaluate(
+        """() => { const list = document.querySelector('.bd-sidebar-secondary');
+                   if (!list) return true; // a page without sections has no such list
+                   const box = list.getBoundingClientRect();
+                   return box.bottom <= innerHeight + 1 && (list.scrollHeight <= list.clientHeight + 1
+                       || getComputedStyle(list).overflowY === 'auto'); }"""
+    )
+    yield "On this page can't be reached to its end", not inside
+    links = page.locator(".page-toc a").all_inner_texts()
+    exercises = [text for text in links if text.startswith("Exercise")]
+    yield "On this page holds the exercises twice", len(exercises) > 1 and exercises
+    nameless = """() => [...document.querySelectorAll('main button, .bd-links summary')].filter(
+        one => !(one.getAttribute('aria-label') || one.title || one.textContent.trim())).map(one => one.outerHTML)"""
+    yield "a button has no name", page.evaluate(nameless)
+
+
+def first_picture(page: Page) -> Checks:
+    page.set_viewport_size(LAPTOP)
+    top = page.evaluate(
+        """() => {
+        const [article, first] = [".bd-article", ".bd-article :is(figure, .explorer, .front, .opening)"]
+          .map((one) => document.querySelector(one).getBoundingClientRect().top);
+        return first - article;
+    }"""
+    )
+    page.set_viewport_size(WIDE)
+    yield "its first picture is more than a screen and a half down", top > 1.5 * LAPTOP["height"] and top
+
+
+# ---- Code, tables and signs ----
+
+TABLES = """() => [...document.querySelectorAll('article .table-box')].filter(
+    (one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.innerText.slice(0, 60))"""
+
+
+def code(page: Page) -> Checks:
+    found = blocks(page)
+    cells = [one for one in found if one["isCell"]]
+    plumbing = [one["text"] for one in cells if is_plumbing(one["text"], one["prints"])]
+    yield "a cell in sight is plumbing", plumbing
+    yield "code runs off a wide page", [one["text"] for one in found if one["clipped"]]
+    yield "a table runs off a wide page", page.evaluate(TABLES)
+
+
+# Numbers below zero have a minus sign, except where they are as somebody would type them.
+HYPHENS = r"""() => {
+  const article = document.querySelector('article');
+  const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+  const found = [];
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    if (!/(?<![\p{L}\p{N}_)\].…\/−-])-\.?\d/u.test(node.data)) continue;
+    if (!node.parentElement.closest('pre, code, script, svg, nav, dt.sig, .math, .katex, .explorer')) {
+      found.push(node.data);
+    }
+  }
+  return found;
+}"""
+
+
+def type_(page: Page) -> Checks:
+    yield "a number below zero has a hyphen", page.evaluate(HYPHENS)
+
+
+# ---- Figures ----
+
+FIGURES = """() => [...document.querySelectorAll('.cell_output figure svg')].map(svg =>
+    ({label: svg.getAttribute('aria-label'), background: getComputedStyle(svg).backgroundColor,
+      colours: [...new Set([...svg.querySelectorAll('path, text, line, rect, use')].flatMap(
+          e => [getComputedStyle(e).fill, getComputedStyle(e).stroke]))].sort().join()}))"""
+
+
+def dark_figures(page: Page, light: list[dict]) -> Checks:
+    put_on(page, "dark")
+    dark = page.evaluate(FIGURES)
+    labels = [figure["label"] for figure in light]
+    yield "figures differ from the light page's", labels != [figure["label"] for figure in dark] and labels
+    yield "a figure isn't one picture", len(light) != page.locator(".cell_output figure").count()
+    yield "a figure has no alternative text", [label for label in labels if len(label or "") < 20]
+    pairs = list(zip(light, dark, strict=False))
+    same = [one["label"] for one, other in pairs if one["colours"] == other["colours"]]
+    yield "a figure doesn't follow the theme", same
+    clear = ("rgba(0, 0, 0, 0)", "transparent")
+    yield "a figure has a background", [one["label"] for one in dark if one["background"] not in clear]
+
+
+def explorers(page: Page) -> Checks:
+    yield "an explorer doesn't start", page.locator(".explorer:not(.explorer-alive)").count()
+    figures, still = page.locator(".explorer").count(), page.locator(".explorer .explorer-still svg[role=img]").count()
+    yield "an explorer has no still figure", (figures != still or not figures) and (figures, still)
+
+
+@every(["book/intro.html", "book/efficient_precision.html"])
+def test_without_javascript_every_explorer_is_a_still_figure(visit, path):
+    page = visit(path, javascript=False).page
+    figures = page.locator(".explorer").count()
+    assert figures == page.locator(".explorer .explorer-still svg[role=img]:visible").count() > 0
+
+
+# ---- Paper ----
+
+NOT_ON_PAPER = [".bd-sidebar-secondary", "#jb-print-toc", "article details:not([open])", ".seal-text", ".copybtn"]
+
+
+def paper(page: Page) -> Checks:
+    page.emulate_media(media="print", color_scheme="dark")
+    hidden = page.locator(".explorer").count() - page.locator(".explorer .explorer-still svg:visible").count()
+    yield "a still isn't printed", hidden
+    ink = page.evaluate("getComputedStyle(document.querySelector('#main-content p')).color")
+    yield "it prints folds or lists", [name for name in NOT_ON_PAPER if page.locator(f"{name}:visible").count()]
+    page.emulate_media(media="screen", color_scheme="light")
+    channels = [int(value) for value in re.findall(r"\d+", ink)[:3]]
+    yield "print isn't dark on white, whatever the theme", max(channels) >= 120 and ink
+
+
+# ---- A phone ----
+
+
+def phone(page: Page, path: str) -> Checks:
+    page.set_viewport_size(PHONE)
+    if path in PAGES:
+        cut = [one["text"] for one in blocks(page) if one["clipped"] and not (one["isPrinted"] and one["says"])]
+        yield "code is cut off on a phone", cut
+    unfold(page)
+    page.add_style_tag(content=LAID_OUT)  # otherwise, a section that isn't laid out could hide content that is too wide
+    # Figures are redrawn for the narrow page. On a busy machine this may take more than a second.
+    for _ in range(50):
+        wide = page.evaluate(
+            """() => { window.scrollTo({ left: 10000, behavior: 'instant' });
+                       return [document.documentElement.scrollWidth, window.scrollX]; }"""
+        )
+        if wide == [390, 0]:
+            break
+        page.wait_for_timeout(200)
+    yield "a phone needs a sideways scroll", wide != [390, 0] and wide
+
+
+# ---- Accessibility ----
+
+# Among the spans of code and formulas, the strokes of pictures and the entries of the list of pages (the same on all
+# pages), keeps only the first element in each kind of position. A position's kind is the path of elements and classes
+# that leads to it. From the text, removes paragraphs, entries and rows (but the first of a table) if elements of the
+# same kinds and styles came before, and if nothing in them has any other attribute, such as an address or a name.
+ONE_OF_EACH = """() => {
+  const kind = (e) => `${e.localName}.${e.getAttribute('class') ?? ''}`;
+  const place = (e) => (e === document.body ? '' : `${place(e.parentElement)} ${kind(e)}`);
+  const seen = new Set();
+  // Of a text of one character axe does not ask whether it is pale.
+  const counts = (e) => e.textContent.length > 1;
+  const lines = 'pre span, .katex-html, .katex-mathml, figure svg *, .bd-sidebar-primary li';
+  for (const e of document.querySelectorAll(lines)) {
+    if (!e.isConnected) continue;
+    const at = place(e);
+    if (seen.has(at)) e.remove();
+    else if (e.closest('svg') || counts(e)) seen.add(at);
+  }
+  const isPlain = (e) => [...e.attributes].every(({ name }) => name === 'class' || name === 'style');
+  const [kept, known] = [new Set(), new Set()];
+  for (const e of document.querySelectorAll('article :is(p, li, tbody tr + tr)')) {
+    if (!e.isConnected || e.closest('.explorer, a, button, summary, label, th')) continue;
+    const all = [e, ...e.querySelectorAll('*')];
+    if (!all.every(isPlain) || [...kept].some((one) => one.contains(e))) continue;
+    const places = all.map((one) => `${place(one)} ${one.getAttribute('style') ?? ''}`);
+    if (places.every((at) => known.has(at))) e.remove();
+    else {
+      kept.add(e);
+      all.forEach((one, i) => { if (counts(one)) known.add(places[i]); });
+    }
+  }
+}"""
+# Nothing of what axe would load in advance is needed: no page has a sound or a video.
+AXE = """async () => {
+  const { passes, violations } = await axe.run(document, { resultTypes: ['violations'], preload: false });
+  const problems = violations.flatMap(({ id, nodes }) => nodes.map((one) => [
+    id, one.html.slice(0, 160), one.failureSummary]));
+  return { passes: passes.length, problems };
+}"""
+
+
+def axe(page: Page, theme: str, size: dict[str, int], whole: bool) -> Checks:
+    """Open all folds and return axe's complaints: the rule, the element, and how to fix it."""
+    if not whole:
+        page.evaluate(ONE_OF_EACH)
+    unfold(page)
+    page.add_style_tag(content=LAID_OUT)
+    if page.evaluate("typeof axe") == "undefined":
+        page.add_script_tag(content=assets.axe())
+    page.set_viewport_size(size)
+    put_on(page, theme)
+    # A scrollable box becomes reachable by keyboard only when it is laid out, and axe checks all boxes at the same
+    # time.
+    settle(page)
+    # Boxes fade in as they open, and text that has only half faded in has too little contrast.
+    page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
+    found = page.evaluate(AXE)
+    yield f"axe has checked nothing in the {theme} theme", not found["passes"]
+    yield f"axe complains about the {theme} theme", found["problems"]
+
+
+# ---- All pages ----
+
+
+@every([path for path in PAGES + GENERATED if path not in CHAPTERS])
+def test_nothing_is_missing_from_disk(visit, path):
+    """The chapters are left out, because test_built_explorers.py opens them from disk."""
+    assert visit(path, over="file").problems == []
 
 
 def test_each_page_describes_itself_and_no_two_alike(site):
@@ -98,25 +380,6 @@ def test_what_never_was_is_answered_with_the_way_back(chromium, server, path):
     links = page.locator("main a").evaluate_all("all => all.map((one) => one.href)")
     assert links == [f"{server}/book/intro.html", f"{server}/search.html"]
     page.close()
-
-
-@each([*PAGES, "search.html"])
-def test_a_phone_needs_no_sideways_scroll(shared):
-    page = shared.page
-    page.set_viewport_size(PHONE)
-    unfold(page)
-    page.add_style_tag(content=LAID_OUT)  # otherwise, a section that isn't laid out could hide content that is too wide
-    # Figures are redrawn for the narrow page. On a busy machine this may take more than a second.
-    for _ in range(50):
-        wide = page.evaluate(
-            """() => { window.scrollTo({ left: 10000, behavior: 'instant' });
-                       return [document.documentElement.scrollWidth, window.scrollX]; }"""
-        )
-        if wide == [390, 0]:
-            break
-        page.wait_for_timeout(200)
-    page.set_viewport_size(WIDE)
-    assert wide == [390, 0]
 
 
 # ---- Search, theme, keyboard ----
@@ -172,147 +435,3 @@ def test_the_keyboard_reaches_the_content(visit):
         )
         assert outline, page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
     assert reached
-
-
-# ---- Chapters ----
-
-
-@each(CHAPTERS)
-def test_a_chapter_says_how_long_it_takes_and_offers_its_notebook(shared):
-    page = shared.page
-    assert re.search(r"\d+ min to read", page.locator(".chapter-line").inner_text())
-    with page.expect_download() as download:
-        page.locator(".chapter-line a[download]").click()
-    assert f"/book/{download.value.suggested_filename}".replace(".ipynb", ".html") in page.url
-
-
-@each(CHAPTERS)
-def test_on_this_page_can_be_reached_to_its_end_and_holds_exercises_once(shared):
-    page = shared.page
-    inside = page.evaluate(
-        """() => { const list = document.querySelector('.bd-sidebar-secondary');
-                   if (!list) return true; // a page without sections has no such list
-                   const box = list.getBoundingClientRect();
-                   return box.bottom <= innerHeight + 1 && (list.scrollHeight <= list.clientHeight + 1
-                       || getComputedStyle(list).overflowY === 'auto'); }"""
-    )
-    assert inside
-    links = page.locator(".page-toc a").all_inner_texts()
-    assert len([text for text in links if text.startswith("Exercise")]) <= 1
-
-
-@each(CHAPTERS)
-def test_every_button_has_a_name(shared):
-    nameless = """() => [...document.querySelectorAll('main button, .bd-links summary')].filter(
-        one => !(one.getAttribute('aria-label') || one.title || one.textContent.trim())).map(one => one.outerHTML)"""
-    assert shared.page.evaluate(nameless) == []
-
-
-@each(CHAPTERS)
-def test_figures_are_one_picture_that_follows_the_theme(shared):
-    page = shared.page
-    look = """() => [...document.querySelectorAll('.cell_output figure svg')].map(svg =>
-        ({label: svg.getAttribute('aria-label'), background: getComputedStyle(svg).backgroundColor,
-          colours: [...new Set([...svg.querySelectorAll('path, text, line, rect, use')].flatMap(
-              e => [getComputedStyle(e).fill, getComputedStyle(e).stroke]))].sort().join()}))"""
-    light = page.evaluate(look)
-    put_on(page, "dark")
-    dark = page.evaluate(look)
-    put_on(page, "light")
-    assert [figure["label"] for figure in light] == [figure["label"] for figure in dark]
-    assert len(light) == page.locator(".cell_output figure").count()
-    for one, other in zip(light, dark, strict=True):
-        assert len(one["label"]) >= 20
-        assert one["colours"] != other["colours"]
-        assert other["background"] in ("rgba(0, 0, 0, 0)", "transparent")
-
-
-@every(EXPLORED)
-def test_without_javascript_every_explorer_is_a_still_figure(visit, path):
-    page = visit(path, javascript=False).page
-    figures = page.locator(".explorer").count()
-    assert figures == page.locator(".explorer .explorer-still svg[role=img]:visible").count() > 0
-
-
-@each(CHAPTERS)
-def test_print_shows_the_still_figures_and_everything_folded_stays_readable(shared):
-    page = shared.page
-    page.emulate_media(media="print", color_scheme="dark")
-    assert page.locator(".explorer").count() == page.locator(".explorer .explorer-still svg:visible").count()
-    ink = page.evaluate("getComputedStyle(document.querySelector('#main-content p')).color")
-    page.emulate_media(media="screen", color_scheme="light")
-    red, green, blue = (int(value) for value in re.findall(r"\d+", ink)[:3])
-    assert max(red, green, blue) < 120, "print is dark on white, whatever the theme"
-
-
-@each(CHAPTERS)
-def test_paper_gets_no_list_of_sections_and_no_folded_bars(shared):
-    page = shared.page
-    page.emulate_media(media="print")
-    shown = [".bd-sidebar-secondary", "#jb-print-toc", "article details:not([open])", ".seal-text", ".copybtn"]
-    left = [name for name in shown if page.locator(f"{name}:visible").count()]
-    page.emulate_media(media="screen")
-    assert left == []
-
-
-# ---- Accessibility ----
-
-# Among the spans of code and formulas and the strokes of pictures, keeps only the first element in each kind of
-# position. A position's kind is the path of elements and classes that leads to it.
-ONE_OF_EACH = """() => {
-  const kind = (e) => `${e.localName}.${e.getAttribute('class') ?? ''}`;
-  const place = (e) => (e === document.body ? '' : `${place(e.parentElement)} ${kind(e)}`);
-  const seen = new Set();
-  for (const e of document.querySelectorAll('pre span, .katex-html, .katex-mathml, figure svg *')) {
-    if (!e.isConnected) continue;
-    const at = place(e);
-    if (seen.has(at)) e.remove();
-    // Of a text of one character axe does not ask whether it is pale.
-    else if (e.closest('svg') || e.textContent.length > 1) seen.add(at);
-  }
-}"""
-
-
-LOOKS = [("dark", WIDE), ("light", PHONE)]
-AXE = """async () => {
-  const { passes, violations } = await axe.run(document, { resultTypes: ['violations'] });
-  const problems = violations.flatMap(({ id, nodes }) => nodes.map((one) => [
-    id, one.html.slice(0, 160), one.failureSummary]));
-  return { passes: passes.length, problems };
-}"""
-
-
-def complaints(page: Page, looks: list[tuple[str, dict]]) -> list[tuple[str, ...]]:
-    """Open all folds and return axe's complaints: the theme, the rule, the element, and how to fix it."""
-    unfold(page)
-    page.add_style_tag(content=LAID_OUT)
-    page.add_script_tag(content=assets.axe())
-    problems = []
-    for theme, size in looks:
-        page.set_viewport_size(size)
-        put_on(page, theme)
-        # A scrollable box becomes reachable by keyboard only when it is laid out, and axe checks all boxes at the same
-        # time.
-        settle(page)
-        # Boxes fade in as they open, and text that has only half faded in has too little contrast.
-        page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
-        found = page.evaluate(AXE)
-        assert found["passes"]
-        problems += [(theme, *problem) for problem in found["problems"]]
-    return problems
-
-
-@every(KINDS)
-def test_axe_finds_nothing_on_a_whole_page_of_each_kind(visit, path):
-    assert complaints(visit(path).page, LOOKS) == []
-
-
-OTHERS = [path for path in [*PAGES, "search.html", "genindex.html"] if path not in KINDS]
-
-
-@each(OTHERS)
-def test_axe_finds_nothing_in_one_of_each_kind_of_element(shared, request):
-    """This must be the last test on a page, because it takes the page apart."""
-    shared.page.evaluate(ONE_OF_EACH)
-    turn = OTHERS.index(request.node.callspec.params["shared"])
-    assert complaints(shared.page, [LOOKS[turn % 2]]) == []

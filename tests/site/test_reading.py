@@ -1,4 +1,4 @@
-"""Tests of how a page itself behaves: its list of sections, seals, terms, tables, button names, and print layout."""
+"""Tests of how a page itself behaves: its seals, terms and tables."""
 
 from __future__ import annotations
 
@@ -7,44 +7,6 @@ import re
 import pytest
 
 from tests.site.figures import rest, settle
-from tests.site.pages import FIRST
-
-STOPS = 12
-# Scrolls to a given number of positions, follows each link in the list of sections, and reports every time that the
-# wrong section is highlighted. After scrolling, the page may still move a little, because something above has changed
-# its height. The test therefore waits.
-MARKED = """async stops => {
-  document.documentElement.style.scrollBehavior = 'auto';
-  const links = [...document.querySelectorAll('.page-toc a[href^="#"]')];
-  const marked = () => links.filter(link => link.getAttribute('aria-current')).map(link => link.hash).join();
-  const top = link => document.getElementById(decodeURIComponent(link.hash.slice(1))).getBoundingClientRect().top;
-  const passed = () => links.filter(link => top(link) <= innerHeight * 0.3).at(-1)?.hash ?? '';
-  const wrong = [];
-  async function compare(what, wanted) {
-    for (const end = performance.now() + 15_000; performance.now() < end;) {
-      await new Promise(done => setTimeout(done, 50));
-      if (marked() === wanted()) return;
-    }
-    wrong.push([what, wanted(), marked()]);
-  }
-  for (let k = 1; k <= stops; k += 1) {
-    dispatchEvent(new Event('wheel'));
-    scrollTo(0, k / (stops + 1) * (document.documentElement.scrollHeight - innerHeight));
-    await compare(k, passed);
-  }
-  for (const link of links) {
-    link.click();
-    await compare('jump', () => link.hash);
-  }
-  return wrong;
-}"""
-
-
-@pytest.mark.parametrize("path", [*FIRST, "book/decay_base.html"])
-def test_on_this_page_marks_where_the_reader_is(visit, path):
-    page = visit(path).page
-    assert page.locator(".page-toc a[href^='#']").count() > 0
-    assert page.evaluate(MARKED, STOPS) == []
 
 
 def test_a_seal_opens_and_closes_by_keyboard_without_a_script(visit):

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import struct
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from ropebook.explorers.heatmap import Heatmap
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.turn import Turn
-from tests.explorers.registry import every
 from tests.site.figures import channels, data, dials, enter, hash_of, settle
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,30 +33,6 @@ def saved(page, kind: str) -> Path:
 def stage_size(page) -> tuple[int, int]:
     box = page.locator(".rb-stage").bounding_box()
     return tuple(int(np.ceil(box[side])) + 2 * MARGIN for side in ("width", "height"))
-
-
-@every
-def test_the_svg_stands_alone(opened, entry):
-    page = opened([entry.kind()])
-    text = saved(page, "SVG").read_text(encoding="utf-8")
-    root = ElementTree.fromstring(text)
-    assert root.tag == f"{SVG}svg"
-    assert (int(root.get("width")), int(root.get("height"))) == stage_size(page)
-    assert root.find(f"{SVG}title").text == page.locator(".rb-title").inner_text()
-    written = re.sub(r'"data:image/png;base64,[^"]+"', "", text)
-    for foreign in ("var(", " class=", "<foreignObject", "blob:", "undefined", "NaN"):
-        assert foreign not in written
-    assert "http" not in written.replace("http://www.w3.org/", "")
-    seen = page.locator(".rb-stage svg text").evaluate_all(
-        "all => all.filter((t) => t.checkVisibility({ checkVisibilityCSS: true }) && t.getBoundingClientRect().width)"
-        ".map((t) => t.textContent)"
-    )
-    assert sorted(filter(str.strip, seen)) == sorted(
-        "".join(node.itertext())
-        for group in root.findall(f"{SVG}svg")
-        for node in group.iter(f"{SVG}text")
-        if "".join(node.itertext()).strip() and "visibility:hidden" not in node.get("style", "")
-    )
 
 
 def coarse(image) -> np.ndarray:

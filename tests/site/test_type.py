@@ -1,29 +1,8 @@
-"""Tests of typography on the finished pages: signs, the size of code, and one style for all tables."""
+"""Tests of typography on the finished pages: the size of code, and one style for all tables."""
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from bs4 import BeautifulSoup
-
-AS_TYPED = "pre, code, script, svg, nav, dt.sig, .math, .katex, .explorer"
-HYPHEN = re.compile(r"(?<![\w)\].…/−-])-\.?\d")
-
-
-def test_numbers_below_zero_have_a_minus_sign(site):
-    found = {}
-    for path in sorted((site / "book").glob("*.html")):
-        text = path.read_text(encoding="utf-8")
-        if not HYPHEN.search(re.sub(r"<[^>]*>", " ", text)):
-            continue
-        article = BeautifulSoup(text, "html.parser").article
-        for typed in article.select(AS_TYPED):
-            typed.decompose()
-        wrong = list(map(str, article.find_all(string=HYPHEN)))
-        if wrong:
-            found[path.name] = wrong
-    assert not found
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -6,23 +6,25 @@ from __future__ import annotations
 import re
 
 import pytest
-import yaml
 from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
 from tests.site.figures import settle
 from tools.execute import chapters
-from tools.paths import BOOK, HTML
+from tools.paths import HTML
 
 WIDTHS = [1280, 390]
-FIRST_PICTURES = [one["page"] for one in yaml.safe_load((BOOK / "_way.yml").read_text(encoding="utf-8"))["chapters"]]
 STORY = ["intro", "lab_reading", "attention", "sinusoidal", "derivation", "efficient", "decay", "extrapolation"]
 
 
+def parsed(name: str) -> BeautifulSoup:
+    return BeautifulSoup((HTML / "book" / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+
+
 def minutes(name: str) -> float:
-    """Compute a page's reading time with another parser. A reader reads 200 words, 3 formulas, 3/2 figures or 4 cells
-    per minute."""
-    page = BeautifulSoup((HTML / "book" / f"{name}.html").read_text(encoding="utf-8"), "html.parser").article
+    """Compute a page's reading time with another parser. In a minute, somebody reads 200 words, 3 formulas, 3/2 figures
+    or 4 cells."""
+    page = parsed(name).article
     for part in page.select("section#exercises, nav"):
         part.decompose()
     figures, formulas = len(page.select(".explorer, figure")), len(page.select("div.math"))
@@ -34,20 +36,22 @@ def minutes(name: str) -> float:
     return len(page.get_text(" ").split()) / 200 + formulas / 3 + figures / 1.5 + cells / 4
 
 
-@pytest.mark.parametrize("name", ["intro", "attention", "lab_reading", "extrapolation", "extend"])
-def test_minutes_are_those_of_the_finished_page(visit, name):
-    page = visit("book/intro.html").page
-    said = page.locator(f'.way .minutes[data-of="{name}"]').first.inner_text()
-    assert abs(int(said) - minutes(name)) < 1
-    if name not in ("extend",):
-        line = visit(f"book/{name}.html").page.locator(".chapter-line .minutes")
-        expect(line).to_have_text(said)
+@pytest.fixture(scope="module")
+def first(site) -> BeautifulSoup:
+    return parsed("intro")
 
 
-def test_a_total_is_the_sum_of_what_one_sees(visit):
-    page = visit("book/intro.html").page
-    each = [int(page.locator(f'.way ol .minutes[data-of="{name}"]').inner_text()) for name in STORY]
-    expect(page.locator(".way-total .minutes").first).to_have_text(str(sum(each)))
+def test_minutes_are_those_of_the_finished_page(first):
+    for name in ("intro", "attention", "lab_reading", "extrapolation", "extend"):
+        said = first.select_one(f'.way .minutes[data-of="{name}"]').text
+        assert abs(int(said) - minutes(name)) < 1, name
+        if name not in ("extend",):
+            assert parsed(name).select_one(".chapter-line .minutes").text == said, name
+
+
+def test_a_total_is_the_sum_of_what_one_sees(first):
+    each = [int(first.select_one(f'.way ol .minutes[data-of="{name}"]').text) for name in STORY]
+    assert first.select_one(".way-total .minutes").text == str(sum(each))
     assert 80 <= sum(each) <= 120
 
 
@@ -91,19 +95,18 @@ def test_on_paper_the_map_is_words(visit):
     expect(page.locator(".way-here")).to_contain_text("you are here")
 
 
-def test_the_contents_mark_the_story(visit):
-    page = visit("book/efficient.html").page
-    marked = page.locator(".bd-links li.way-story > a").all_inner_texts()
+def test_the_contents_mark_the_story(site):
+    contents = parsed("efficient").select_one(".bd-links")
+    marked = [link.text for link in contents.select("li.way-story > a")]
     assert len(marked) == 7  # the first page isn't counted, because it comes above the list
     assert marked[0].startswith("See it break")
-    optional = page.locator(".bd-links li.way-optional > a").all_inner_texts()
+    optional = [link.text.strip() for link in contents.select("li.way-optional > a")]
     assert len(optional) == 5
-    assert all(re.search(r"\boptional$", text.strip()) for text in optional)
+    assert all(re.search(r"\boptional$", text) for text in optional)
 
 
-def test_the_next_page_after_the_first_is_where_it_breaks(visit):
-    page = visit("book/intro.html").page
-    expect(page.locator(".prev-next-area .right-next")).to_have_attribute("href", "lab_reading.html")
+def test_the_next_page_after_the_first_is_where_it_breaks(first):
+    assert first.select_one(".prev-next-area .right-next")["href"] == "lab_reading.html"
 
 
 def test_the_first_page_has_a_notebook():
@@ -111,19 +114,3 @@ def test_the_first_page_has_a_notebook():
     text = (HTML / "notebooks" / "intro.ipynb").read_text(encoding="utf-8")
     assert "front-stage" not in text
     assert "What does attention compute" in text
-
-
-def test_a_chapters_first_picture_is_within_a_screen_and_a_half(visit):
-    late = {}
-    for name in FIRST_PICTURES:
-        page = visit(f"book/{name}.html", width=1366, height=657).page
-        top = page.evaluate(
-            """() => {
-            const [article, first] = [".bd-article", ".bd-article :is(figure, .explorer, .front, .opening)"]
-              .map((one) => document.querySelector(one).getBoundingClientRect().top);
-            return first - article;
-        }"""
-        )
-        if top > 1.5 * 657:
-            late[name] = top
-    assert not late
