@@ -5,6 +5,7 @@ A rotation is built in stages, and each mistake replaces one stage. A function n
 """
 
 import dataclasses
+import functools
 import itertools
 import math
 
@@ -27,23 +28,7 @@ class World:
 
     @property
     def frequencies(self):
-        plain = rope.inv_freq(self.rotary_dim, self.base)
-        if self.scaled == "plain":
-            return plain
-        if self.scaled == "linear":
-            return plain / self.factor
-        short = self.length / self.factor
-        if self.scaled == "llama3":
-            turns = short * plain / (2 * math.pi)
-            kept = ((turns - 1) / 3).clamp(0, 1)
-        else:
-            ends = [
-                self.rotary_dim * math.log(short / (beta * 2 * math.pi)) / (2 * math.log(self.base)) for beta in (32, 1)
-            ]
-            low, high = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), self.rotary_dim - 1)
-            pair = torch.arange(len(plain), dtype=torch.float64)
-            kept = 1 - ((pair - low) / max(high - low, 1e-3)).clamp(0, 1)
-        return plain * (kept + (1 - kept) / self.factor)
+        return _frequencies(self).clone()  # a mistake may change its own
 
     @property
     def lengthened(self):
@@ -55,6 +40,27 @@ class World:
         if self.scaled != "plain":
             said |= {"inv_freq": self.frequencies, "attention_factor": self.lengthened}
         return said
+
+
+@functools.cache
+def _frequencies(world):
+    plain = rope.inv_freq(world.rotary_dim, world.base)
+    if world.scaled == "plain":
+        return plain
+    if world.scaled == "linear":
+        return plain / world.factor
+    short = world.length / world.factor
+    if world.scaled == "llama3":
+        turns = short * plain / (2 * math.pi)
+        kept = ((turns - 1) / 3).clamp(0, 1)
+    else:
+        ends = [
+            world.rotary_dim * math.log(short / (beta * 2 * math.pi)) / (2 * math.log(world.base)) for beta in (32, 1)
+        ]
+        low, high = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), world.rotary_dim - 1)
+        pair = torch.arange(len(plain), dtype=torch.float64)
+        kept = 1 - ((pair - low) / max(high - low, 1e-3)).clamp(0, 1)
+    return plain * (kept + (1 - kept) / world.factor)
 
 
 class Stages:

@@ -7,11 +7,10 @@ import ast
 import importlib.util
 import re
 
-import pytest
-
 import ropebook
 from ropebook.extrapolation import METHODS
 from tests.scripts import extension
+from tests.together import together
 from tools.paths import BOOK
 
 PAGE = (BOOK / "api.md").read_text(encoding="utf-8")
@@ -25,7 +24,7 @@ def parts() -> list[tuple[str, str]]:
     return list(zip(blocks[1::2], blocks[2::2], strict=True))
 
 
-@pytest.mark.parametrize(("line", "text"), parts(), ids=range(len(parts())))
+@together(("line", "text"), parts(), ids=range(len(parts())))
 def test_an_import_line_names_what_its_part_describes(line, text):
     imports = ast.parse(line).body
     named = [(node.module, alias.name) for node in imports for alias in node.names]
@@ -47,7 +46,7 @@ def test_everything_described_has_an_import_line_and_stands_under_its_module():
     assert len(set(DESCRIBED.findall(PAGE))) == len(DESCRIBED.findall(PAGE))
 
 
-@pytest.mark.parametrize("name", sorted(ropebook._HOMES))
+@together("name", sorted(ropebook._HOMES))
 def test_every_main_name_is_described(name):
     assert (f"ropebook.{ropebook._HOMES[name]}", name) in [*DESCRIBED.findall(PAGE), *FORMS]
 

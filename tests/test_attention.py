@@ -12,12 +12,13 @@ from torch.nn import functional as F
 from ropebook import attention as A
 from tests.attention_helpers import DTYPES, HALVES, INF, assert_close, by_hand, draw, lengths, needs, with_gradients
 from tests.helpers import seeds
+from tests.together import together
 
 # --- the function ---
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("scale", [None, 0.3])
+@together("causal", [False, True])
+@together("scale", [None, 0.3])
 def test_equals_the_definition_by_hand(causal, scale):
     q, k, v = draw(3, 4, seed=1), draw(3, 4, seed=2), draw(3, 5, seed=3)
     expected = by_hand(q.tolist(), k.tolist(), v.tolist(), lambda t, s: s <= t or not causal, scale)
@@ -44,9 +45,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.float16], ids=str)
-@pytest.mark.parametrize("kv_heads", [6, 3, 2, 1])
-@pytest.mark.parametrize("case", CASES)
+@together("dtype", [*DTYPES, torch.float16], ids=str)
+@together("kv_heads", [6, 3, 2, 1])
+@together("case", CASES)
 def test_equals_torchs_function_forward_and_backward(device, dtype, kv_heads, case):
     needs(device, dtype)
     kept = {"dtype": dtype, "device": device}
@@ -91,7 +92,7 @@ def test_half_types_lose_only_the_last_rounding(device, dtype):
     assert (out.cpu().double() - exact).abs().max() <= torch.finfo(dtype).eps * exact.abs().max()
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.float16], ids=str)
+@together("dtype", [*DTYPES, torch.float16], ids=str)
 def test_weights_are_at_least_float32(device, dtype):
     needs(device, dtype)
     x = draw(2, 4, 8, dtype=dtype, device=device)

@@ -9,6 +9,7 @@ from torch import nn
 
 from ropebook import attention as A
 from tests.helpers import public
+from tests.together import together
 
 X = torch.zeros(2, 4, 5, 8)
 LAYER = A.MultiHeadAttention(8, 2)
@@ -240,7 +241,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("call, error, message", BAD, ids=[message[:60] for _, _, message in BAD])
+@together("call, error, message", BAD, ids=[message[:60] for _, _, message in BAD])
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}"):
         call()

@@ -16,13 +16,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from ropebook import attention as A
 from tests.attention_helpers import DTYPES, LAYER_UNITS, assert_close, by_hand, draw, lengths, needs
 from tests.helpers import seeds
+from tests.together import together
 
 # --- cost ---
 
 
-@pytest.mark.parametrize(
-    "seq_len, head_dim, heads, kv_heads", [(7, 4, 6, None), (7, 4, 6, 2), (16, 8, 3, 1), (1, 1, 1, 1)]
-)
+@together("seq_len, head_dim, heads, kv_heads", [(7, 4, 6, None), (7, 4, 6, 2), (16, 8, 3, 1), (1, 1, 1, 1)])
 def test_cost_is_what_torch_counts(seq_len, head_dim, heads, kv_heads):
     layer = A.MultiHeadAttention(heads * head_dim, heads, kv_heads, bias=False)
     x = draw(1, seq_len, heads * head_dim, dtype=torch.float32)
@@ -100,10 +99,10 @@ def layer_gradients(layer, function, x):
     return out.detach(), x.grad, {name: p.grad for name, p in layer.named_parameters()}
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("fused", [True, False])
-@pytest.mark.parametrize("case", ["plain", "causal", "padding", "both", "float"])
+@together("dtype", DTYPES, ids=str)
+@together("bias", [True, False])
+@together("fused", [True, False])
+@together("case", ["plain", "causal", "padding", "both", "float"])
 def test_equals_torchs_layer_forward_and_backward(device, dtype, bias, fused, case):
     needs(device, dtype)
     theirs = torch_layer(12, 3, bias, device, dtype)
@@ -154,9 +153,9 @@ def test_from_torch_copies():
     assert not ours.fused
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("kv_heads", [4, 2, 1])
-@pytest.mark.parametrize("case", ["plain", "causal", "boolean", "float", "boolean and causal", "nothing"])
+@together("dtype", DTYPES, ids=str)
+@together("kv_heads", [4, 2, 1])
+@together("case", ["plain", "causal", "boolean", "float", "boolean and causal", "nothing"])
 def test_the_fused_layer_gives_the_same(device, dtype, kv_heads, case):
     needs(device, dtype)
     plain = A.MultiHeadAttention(16, 4, kv_heads, device=device, dtype=dtype)

@@ -13,6 +13,7 @@ from torch.nn.attention.bias import causal_lower_right
 from ropebook import attention as A
 from tests.attention_helpers import DTYPES, HALVES, INF, assert_close, distance, draw, lengths, needs, with_gradients
 from tests.helpers import seeds
+from tests.together import together
 
 
 def test_causal_mask_of_queries_and_as_many_keys():
@@ -83,8 +84,8 @@ def test_padding_changes_nothing(device, seed, length, padding):
     assert_close(A.scaled_dot_product_attention(q, k, v, mask), out, 0)
 
 
-@pytest.mark.parametrize("kind", ["boolean", "float", "both"])
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.float16], ids=str)
+@together("kind", ["boolean", "float", "both"])
+@together("dtype", [*DTYPES, torch.float16], ids=str)
 def test_a_row_masked_whole_gives_zeros_and_no_gradient(device, dtype, kind):
     needs(device, dtype)
     x = draw(1, 1, 3, 4, dtype=dtype, device=device)
@@ -109,8 +110,8 @@ def test_a_row_masked_whole_gives_zeros_and_no_gradient(device, dtype, kind):
 FILLS = {"-inf": -INF, "-1e9": -1e9, "-e^9": -math.exp(9)}
 
 
-@pytest.mark.parametrize("form", ["replace", "add"])
-@pytest.mark.parametrize(
+@together("form", ["replace", "add"])
+@together(
     "dtype, fill",
     [
         (dtype, fill)
@@ -143,7 +144,7 @@ def test_minus_1e9_overflows_float16():
     assert A.masked_scores(scores, mask, -math.exp(9))[1].item() == -8104
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, *HALVES], ids=str)
+@together("dtype", [torch.float32, *HALVES], ids=str)
 def test_what_a_row_masked_whole_becomes(device, dtype):
     scores = torch.tensor([[0.0, 1.0, 2.0]], dtype=dtype, device=device)
     nothing = torch.zeros(1, 3, dtype=torch.bool, device=device)
@@ -175,8 +176,8 @@ def test_minus_e_to_the_9_is_not_far_enough_below_every_score():
     assert A.masked_scores(scores, mask, -INF).softmax(-1).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, *HALVES], ids=str)
-@pytest.mark.parametrize("form", ["replace", "add"])
+@together("dtype", [torch.float32, *HALVES], ids=str)
+@together("form", ["replace", "add"])
 def test_a_hidden_row_is_that_of_masked_scores(dtype, form):
     scores = torch.tensor([1.0, 2.0, 3.0], dtype=dtype)
     for fill in (-INF, -8103.0, -60000.0):
@@ -192,8 +193,8 @@ def test_no_hidden_row_where_the_type_has_no_such_number():
     assert A.hidden_row(-1e9, torch.bfloat16) is not None
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, *HALVES], ids=str)
-@pytest.mark.parametrize("x", [1.0, 3.0, -8103.0, 60000.0, 0.01])
+@together("dtype", [torch.float64, torch.float32, *HALVES], ids=str)
+@together("x", [1.0, 3.0, -8103.0, 60000.0, 0.01])
 def test_spacing_is_the_step_to_the_next_number(dtype, x):
     here = torch.tensor(abs(x), dtype=dtype)
     there = torch.nextafter(here, torch.tensor(math.inf, dtype=dtype))

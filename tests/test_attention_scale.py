@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from ropebook import attention as A
 from tests.attention_helpers import assert_close, draw
 from tests.helpers import seeds
+from tests.together import together
 
 
-@pytest.mark.parametrize("dim", [1, 2, 64, 512])
+@together("dim", [1, 2, 64, 512])
 def test_the_variance_of_a_score_is_the_dimension(dim):
     samples = 20_000
     measured = A.score_variance(dim, samples, torch.Generator().manual_seed(0))
@@ -54,7 +55,7 @@ def test_the_scale_keeps_the_scores_at_variance_one():
     assert 0.8 < without.clamp(min=1e-300).log().var(-1).mean() / dim < 1.2
 
 
-@pytest.mark.parametrize("dim", [1, 2, 8])
+@together("dim", [1, 2, 8])
 def test_score_rows_have_the_moments_of_dot_products(dim):
     # For sums of d products x·y, E s² = d and E s⁴ = 3d(d + 2). For two keys and one query, E s²t² = d(d + 2).
     s, t = A.score_rows(dim, 2, 400_000, torch.Generator().manual_seed(0)).T
@@ -99,7 +100,7 @@ def test_softmax_jacobian_is_autograds(seed, n):
     assert_close(A.softmax_gradient_norm(z.softmax(-1)), ours.square().sum((-2, -1)).sqrt())
 
 
-@pytest.mark.parametrize("divisor", [1, math.sqrt(24), 24])
+@together("divisor", [1, math.sqrt(24), 24])
 def test_the_derivative_is_by_the_dot_products_and_has_the_divisor_in_it(divisor):
     # smaller vectors, because autograd would lose digits for nearly one-hot rows
     q, k = draw(24, seed=1) / 4, draw(5, 24, seed=2)
@@ -113,7 +114,7 @@ def test_the_derivative_is_by_the_dot_products_and_has_the_divisor_in_it(divisor
     assert_close(A.softmax_jacobian(p, divisor) @ k, by_query)
 
 
-@pytest.mark.parametrize("dim", [16, 64, 256])
+@together("dim", [16, 64, 256])
 def test_the_gradient_of_rows_has_the_divisor_in_it(dim):
     dots = A.score_rows(dim, 4, 20, torch.Generator().manual_seed(7))
     for divisor in (1, math.sqrt(dim)):
@@ -135,7 +136,7 @@ def test_softmax_jacobian_in_fractions():
     assert A.softmax_jacobian(p.float()).dtype == torch.float32
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 1e-9, 1e-15, 1e-30])
+@together("epsilon", [1e-3, 1e-9, 1e-15, 1e-30])
 def test_softmax_jacobian_keeps_its_digits_near_one_hot(epsilon):
     p = torch.tensor([1 - epsilon, epsilon], dtype=torch.float64)
     size = (1 - epsilon) * epsilon
@@ -178,7 +179,7 @@ def test_rows_of_measures_the_rows_it_draws():
     assert found.close == pytest.approx((leads < 1).sum().item() / rows, rel=1e-12)
 
 
-@pytest.mark.parametrize(("dim", "least", "most"), [(64, 2, 4), (128, 1.1, 2.2), (512, 0.02, 0.1)])
+@together(("dim", "least", "most"), [(64, 2, 4), (128, 1.1, 2.2), (512, 0.02, 0.1)])
 def test_with_sixteen_keys_the_typical_gradient_vanishes_at_512_and_not_at_64(dim, least, most):
     without, scaled = (A.rows_of(dim, 16, divisor, rows=8000) for divisor in (1, math.sqrt(dim)))
     assert least < without.gradient / scaled.gradient < most

@@ -20,6 +20,7 @@ from ropebook import beyond as B
 from ropebook import rope
 from ropebook.efficient import apply_rotary
 from tests.helpers import largest, random, seeded
+from tests.together import together
 
 sizes = st.integers(min_value=0, max_value=5)
 
@@ -257,9 +258,7 @@ def test_after_a_long_video_the_two_rules_differ():
     assert torch.equal(B.position_ids(image), B.position_ids(image, follow="largest"))
 
 
-@pytest.mark.parametrize(
-    ("after", "last", "written"), [(0, 24, 29), (1, 25, 29), (4, 28, 29), (5, 29, 30), (7, 31, 32)]
-)
+@together(("after", "last", "written"), [(0, 24, 29), (1, 25, 29), (4, 28, 29), (5, 29, 30), (7, 31, 32)])
 def test_an_answer_that_is_written_follows_the_largest_id(after, last, written):
     prompt = [10, B.Grid(1, 4, 6), 5, B.Grid(8, 4, 4), *([after] if after else [])]
     ids = B.position_ids(prompt)
@@ -320,7 +319,7 @@ def test_what_does_not_commute_knows_more():
 # --- What is refused ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: B.axial([4, 4], base=[10.0]), "base must be one number, or one for each of 2 dims, got 1"),
@@ -359,7 +358,7 @@ def test_places_that_were_rounded_already_are_refused():
         B.turned(torch.ones(1, 4), torch.full((1, 2), 257, dtype=torch.bfloat16), B.axial([2, 2]))
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: B.axial(4), "dims must be a list of integers, got 4"),

@@ -35,6 +35,7 @@ from ropebook import rope
 from ropebook.beyond import departures as D
 from ropebook.efficient import apply_rotary
 from tests.helpers import largest, random
+from tests.together import together
 
 SEQ, HEADS, DIM = 7, 2, 8
 WIDTH = HEADS * DIM
@@ -136,7 +137,7 @@ def test_a_conformer_turns_before_it_projects():
     assert largest(weights(q, k) - theirs) < 1e-5
 
 
-@pytest.mark.parametrize("exempt", [0, 2, SEQ - 1])
+@together("exempt", [0, 2, SEQ - 1])
 def test_sam_2_exempts_keys_from_the_end(exempt):
     q, k = random(2, 1, HEADS, SEQ, DIM, dtype=torch.float32)
     # transformers' pairs are interleaved, and ours are half-split
@@ -149,7 +150,7 @@ def test_sam_2_exempts_keys_from_the_end(exempt):
     assert largest(D.partly_exempt(k[..., order], PLACES, exempt) - theirs[..., order]) < 1e-6
 
 
-@pytest.mark.parametrize(("n_layers", "every"), [(8, 4), (7, 3), (5, 1)])
+@together(("n_layers", "every"), [(8, 4), (7, 3), (5, 1)])
 def test_the_layers_that_turn_are_those_of_smollm3(n_layers, every):
     config = SmolLM3Config(num_hidden_layers=n_layers, no_rope_layer_interval=every)
     assert D.layers_that_turn(n_layers, every) == [bool(one) for one in config.no_rope_layers]
@@ -165,7 +166,7 @@ def test_gemma_3_has_two_bases():
         assert largest(D.turned(x, PLACES, base) - theirs) < 1e-5
 
 
-@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
+@together("share", [0.25, 0.5, 1.0])
 def test_the_part_that_turns_is_that_of_gpt_neox(share):
     rope_parameters = {"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": share}
     config = neox.GPTNeoXConfig(hidden_size=64, num_attention_heads=2, rope_parameters=rope_parameters)
@@ -215,7 +216,7 @@ def test_keys_that_are_moved_are_keys_of_the_later_places():
     assert largest(D.moved(D.turned(k, PLACES), 50) - theirs) < 2e-5
 
 
-@pytest.mark.parametrize(("start", "stop"), [(2, 4), (0, 3), (5, SEQ), (3, 3), (1, SEQ)])
+@together(("start", "stop"), [(2, 4), (0, 3), (5, SEQ), (3, 3), (1, SEQ)])
 def test_a_gap_is_closed(start, stop):
     k = random(1, HEADS, SEQ, DIM)
     left = [place for place in range(SEQ) if not start <= place < stop]
@@ -277,7 +278,7 @@ def test_who_stays_relative():
     assert max(found[title] for title in RELATIVE) < 1e-9
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: D.partly_exempt(random(1, 2, 4), [0, 1], 3), "exempt must be an integer >= 0 and <= 2, got 3"),

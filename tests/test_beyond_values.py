@@ -15,6 +15,7 @@ from ropebook import beyond as B
 from ropebook.complex_plane import to_complex
 from ropebook.derivation import rotation_matrix
 from tests.helpers import largest, random
+from tests.together import together
 
 SEQ, DIM = 6, 8
 PLACES = torch.arange(SEQ)
@@ -44,7 +45,7 @@ def test_values_are_turned_as_roformer_turns_them():
     assert largest(found - theirs) < 1e-5
 
 
-@pytest.mark.parametrize("values", B.WAYS)
+@together("values", B.WAYS)
 def test_only_turned_values_see_the_place(values):
     moved = B.shift_change(*vectors(), 1000, values=values)
     assert (moved > 0.1) == (values == "turned")
@@ -71,7 +72,7 @@ def test_still_values_are_weighted_as_torch_weights_them():
     assert largest(B.attend(q, k, v, PLACES) - expected) < 1e-12
 
 
-@pytest.mark.parametrize("values", B.WAYS)
+@together("values", B.WAYS)
 def test_a_causal_mask_hides_what_comes(values):
     q, k, v = vectors()
     whole = B.attend(q, k, v, PLACES, values=values, causal=True)
@@ -98,10 +99,8 @@ def test_without_a_turn_it_is_linear_attention_by_hand():
     assert largest(found.triu(1)) == 0
 
 
-@pytest.mark.parametrize(
-    ("turn", "relative", "positive"), [("after", True, False), ("before", False, True), ("none", True, True)]
-)
-@pytest.mark.parametrize("normaliser", ["none", "turned"])
+@together(("turn", "relative", "positive"), [("after", True, False), ("before", False, True), ("none", True, True)])
+@together("normaliser", ["none", "turned"])
 def test_relative_or_positive(turn, relative, positive, normaliser):
     q, k, _ = 3 * vectors()
     here, there = (B.linear_weights(q, k, PLACES + by, turn=turn, normaliser=normaliser) for by in (0, 500))
@@ -169,7 +168,7 @@ def pair(n_heads: int, rank: int, dim: int, rotary_dim: int, v_dim: int):
     return ours, theirs, deepseek.DeepseekV3RotaryEmbedding(config)
 
 
-@pytest.mark.parametrize("sizes", CASES)
+@together("sizes", CASES)
 @torch.no_grad()
 def test_latent_attention_is_that_of_transformers(sizes):
     ours, theirs, rotary = pair(*sizes)
@@ -179,7 +178,7 @@ def test_latent_attention_is_that_of_transformers(sizes):
     assert largest(ours(x, PLACES) - expected) < 1e-5
 
 
-@pytest.mark.parametrize("sizes", CASES)
+@together("sizes", CASES)
 @torch.no_grad()
 def test_keys_need_not_be_made(sizes):
     ours = pair(*sizes)[0].double()
@@ -204,7 +203,7 @@ def test_a_rotation_between_two_matrices_cannot_be_multiplied_in_beforehand():
     assert largest(one - two) > 0.1
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: B.attend(*vectors(), PLACES, values="back"), "values must be one of 'still', 'turned', 'turned back'"),

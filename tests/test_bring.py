@@ -10,6 +10,7 @@ import pytest
 from tests.explorers import js
 from tests.explorers.registry import ALL
 from tests.scripts import extension
+from tests.together import together
 from tools.paths import pages
 
 bring = extension("bring")
@@ -38,7 +39,7 @@ def test_a_button_names_a_figure_above_it_and_dials_that_it_has():
         assert read["changed"] >= 1, where
 
 
-@pytest.mark.parametrize("text", ["ladder", "ladder ntk=on", "ladder: See it", "ladder ntk=on: ", ": See it"])
+@together("text", ["ladder", "ladder ntk=on", "ladder: See it", "ladder ntk=on: ", ": See it"])
 def test_a_button_without_one_of_its_parts_is_refused(text):
     with pytest.raises(ValueError, match=r"bring needs an explorer, dials, a colon and words"):
         bring.parts_of(text)

@@ -16,6 +16,7 @@ from ropebook.exercises.answers import Field, read
 from ropebook.exercises.by_hand import BY_HAND
 from tests.explorers import js
 from tests.scripts import extension
+from tests.together import together
 from tools.paths import BOOK
 
 SCRIPT = (BOOK / "_static" / "answers.js").read_text(encoding="utf-8")
@@ -46,7 +47,7 @@ def with_mistake(exercise, values):
     return [written(one or field.values) for field, one in zip(exercise.fields, values, strict=True)]
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@together("name", NUMBERS)
 def test_right_numbers_are_right_and_each_mistake_has_its_name(name):
     exercise = NUMBERS[name]
     right = [written(field.values) for field in exercise.fields]
@@ -56,7 +57,7 @@ def test_right_numbers_are_right_and_each_mistake_has_its_name(name):
         assert (found.mistake, found.said) == (mistake, said)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@together("name", NUMBERS)
 def test_one_number_that_is_off_is_quoted(name):
     exercise = NUMBERS[name]
     for place, field in enumerate(exercise.fields):
@@ -139,7 +140,7 @@ MADE_UP = {
 }
 
 
-@pytest.mark.parametrize("name", [*NUMBERS, *MADE_UP])
+@together("name", [*NUMBERS, *MADE_UP])
 def test_both_say_the_same_of_numbers(name):
     exercise = {**NUMBERS, **MADE_UP}[name]
     cases = list(tried(exercise))
@@ -249,7 +250,7 @@ def test_a_form_is_hidden_without_a_script_and_escapes_what_it_shows(answers):
     assert form.count("<script") == form.count("</script>") == 1
 
 
-@pytest.mark.parametrize("page", PAGES)
+@together("page", PAGES)
 def test_a_solution_that_is_closed_hides_its_code_as_well(page):
     """A closed box labelled "Solution" must also hide the code below it, because the code would give the solution
     away."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 import torch
 from transformers.models.gpt_neox.modeling_gpt_neox import apply_rotary_pos_emb as neox
 from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as gptj
@@ -14,6 +13,7 @@ from ropebook import efficient
 from ropebook import extrapolation as X
 from tests.helpers import random
 from tests.links import LINK, lost, prose, text, typed_numbers
+from tests.together import together
 
 PAGE = "cheatsheet.md"
 
@@ -49,7 +49,7 @@ def test_each_model_is_under_its_own_layout():
         assert torch.allclose(found, efficient.apply_rotary(x, cos, sin, layout=layout)), name
 
 
-@pytest.mark.parametrize("n_heads", [1, 2, 6])
+@together("n_heads", [1, 2, 6])
 def test_the_line_that_converts_weights_does_what_the_package_does(n_heads):
     names: dict = {}
     exec(function(PAGE, "to_half"), names)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropebook import checks
+from tests.together import together
 
 
 def exactly(message):
@@ -36,7 +37,7 @@ def test_both_limits_are_stated():
         checks.number("x", 6, above=0, minimum=1, maximum=5)
 
 
-@pytest.mark.parametrize("value", [True, False, 4.0, "4", None, [4], 1j, torch.tensor(4), np.bool_(True)])
+@together("value", [True, False, 4.0, "4", None, [4], 1j, torch.tensor(4), np.bool_(True)])
 def test_what_is_no_integer_is_refused(value):
     with pytest.raises(TypeError, match=exactly(f"n must be an integer, got {value!r}")):
         checks.integer("n", value)
@@ -53,12 +54,12 @@ def test_numpy_scalars_become_plain_numbers():
     assert checks.number("x", Fraction(1, 4)) == 0.25
 
 
-@pytest.mark.parametrize("value", [2, 4, 6, 128])
+@together("value", [2, 4, 6, 128])
 def test_even_numbers_pass(value):
     assert checks.even("dim", value) == value
 
 
-@pytest.mark.parametrize("value", [-2, -1, 0, 1, 3, 7])
+@together("value", [-2, -1, 0, 1, 3, 7])
 def test_odd_or_small_numbers_are_refused(value):
     with pytest.raises(ValueError, match=exactly(f"dim must be an even integer >= 2, got {value}")):
         checks.even("dim", value)
@@ -83,13 +84,13 @@ def test_numbers_outside_the_limits_are_refused(limit):
     assert checks.number("x", beyond, above=limit) == beyond
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float32("nan"), 10**400])
+@together("value", [math.nan, math.inf, -math.inf, np.float32("nan"), 10**400])
 def test_what_is_not_finite_is_refused(value):
     with pytest.raises(ValueError, match=exactly(f"base must be a finite number > 0, got {value!r}")):
         checks.number("base", value, above=0)
 
 
-@pytest.mark.parametrize("value", [True, "1.0", None, 1j, torch.tensor(1.0)])
+@together("value", [True, "1.0", None, 1j, torch.tensor(1.0)])
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(TypeError, match=exactly(f"base must be a finite number, got {value!r}")):
         checks.number("base", value)
@@ -109,31 +110,31 @@ def test_the_two_layouts_pass(layout):
     assert checks.layout(layout) == layout
 
 
-@pytest.mark.parametrize("layout", ["Half", "", None, 1])
+@together("layout", ["Half", "", None, 1])
 def test_other_layouts_are_refused(layout):
     with pytest.raises(ValueError, match=exactly(f"layout must be one of 'interleaved', 'half', got {layout!r}")):
         checks.layout(layout)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@together("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_floating_point_tensors_pass(dtype):
     x = torch.zeros(2, dtype=dtype)
     assert checks.floating("x", x) is x
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+@together("dtype", [torch.int64, torch.bool, torch.complex64])
 def test_other_tensors_are_refused(dtype):
     with pytest.raises(TypeError, match=exactly(f"x must be a floating-point tensor, got dtype {dtype}")):
         checks.floating("x", torch.zeros(2, dtype=dtype))
 
 
-@pytest.mark.parametrize("value, kind", [([1.0], "list"), (np.zeros(2), "ndarray"), (None, "NoneType"), (1.0, "float")])
+@together("value, kind", [([1.0], "list"), (np.zeros(2), "ndarray"), (None, "NoneType"), (1.0, "float")])
 def test_what_is_no_tensor_is_refused(value, kind):
     with pytest.raises(TypeError, match=exactly(f"x must be a floating-point tensor, got {kind}")):
         checks.floating("x", value)
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.float64, torch.float32])
+@together("dtype", [torch.int64, torch.float64, torch.float32])
 def test_entries_within_the_limits_pass(dtype):
     x = torch.tensor([[-2, 0], [3, 1]], dtype=dtype)
     assert checks.entries("x", x, -2, 3) is x
@@ -145,13 +146,13 @@ def test_entries_within_the_limits_pass(dtype):
         checks.entries("m", x[1, 0], 0, 1)
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+@together("value", ["nan", "inf", "-inf"])
 def test_entries_that_are_no_numbers_are_outside(value):
     with pytest.raises(ValueError, match=exactly(f"x must lie between 0 and 1, got {value}")):
         checks.entries("x", torch.tensor([0.5, float(value), 2.0]), 0, 1)
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+@together("value", ["nan", "inf", "-inf"])
 def test_finite_numbers_pass_and_others_do_not(value):
     x = torch.tensor([0.5, -3e38, 2.0])
     assert checks.finite("x", x) is x

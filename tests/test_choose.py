@@ -10,12 +10,13 @@ import pytest
 from ropebook import extrapolation as X
 from ropebook.sinusoidal import inv_freq
 from tests.links import LINK, lost, prose, typed_numbers
+from tests.together import together
 
 PAGE = "choose.md"
 SETTINGS = [(4096, 16384, 128, 1e4), (2048, 4096, 64, 1e4), (8192, 131072, 128, 5e5), (512, 513, 8, 1e4)]
 
 
-@pytest.mark.parametrize(("trained", "target", "dim", "base"), SETTINGS)
+@together(("trained", "target", "dim", "base"), SETTINGS)
 def test_the_factor_is_the_least_with_which_no_pair_goes_beyond(trained, target, dim, base):
     theta = inv_freq(dim, base)
     least = X.least_ntk_factor(theta, trained, target)
@@ -27,7 +28,7 @@ def test_the_factor_is_the_least_with_which_no_pair_goes_beyond(trained, target,
     assert beyond(max(1.0, 0.999 * least)) > 0
 
 
-@pytest.mark.parametrize(("trained", "target", "dim", "base"), SETTINGS)
+@together(("trained", "target", "dim", "base"), SETTINGS)
 def test_the_group_is_the_least_that_reaches(trained, target, dim, base):
     window = trained // 2
     group = X.least_group(trained, target, window)
@@ -42,7 +43,7 @@ def test_a_group_that_reaches_just_the_target_is_enough(group):
     assert X.least_group(256, target + 1, 64) == group + 1
 
 
-@pytest.mark.parametrize(("trained", "target", "dim", "base"), SETTINGS)
+@together(("trained", "target", "dim", "base"), SETTINGS)
 def test_what_is_recommended_does_what_it_is_recommended_for(trained, target, dim, base):
     found = {choice.when: choice.method for choice in X.choices(trained, target, dim=dim, base=base)}
     theta = inv_freq(dim, base)

@@ -9,6 +9,7 @@ import re
 import pytest
 
 from ropebook import colours
+from tests.together import together
 from tools.paths import ROOT
 
 SOURCES = [
@@ -70,7 +71,7 @@ def test_the_style_sheet_has_every_colour_for_light_dark_and_print():
     assert paper.startswith("@media print")
 
 
-@pytest.mark.parametrize(
+@together(
     ("of", "says"),
     [
         ({"orange": "a rival"}, "orange must begin with one of new, wrong, broken, costly, below zero, and a colon"),

@@ -22,6 +22,7 @@ from ropebook import derivation, proofs, sinusoidal
 from ropebook.proofs import complex_plane as P
 from tests.helpers import largest, public, random, seeds
 from tests.rotations import LAYOUTS, from_onnx, from_transformers, layouts
+from tests.together import together
 
 mpmath.mp.dps = 40
 
@@ -50,8 +51,8 @@ def scored(q, k, m, n, base=10000.0, layout="interleaved"):
 # --- The map ---
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@together("layout", LAYOUTS)
+@together("dtype", DTYPES)
 def test_to_complex_keeps_every_digit(layout, dtype):
     x = random(5, 8, dtype=dtype)
     ours = C.to_complex(x, layout)
@@ -68,8 +69,8 @@ def test_there_and_back(dim, layout, seed):
     assert C.from_complex(z.to(torch.complex64), layout).dtype == torch.float32
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(
+@together("layout", LAYOUTS)
+@together(
     "x",
     [
         torch.arange(9.0)[1:],  # the vector starts at an odd offset in memory
@@ -162,7 +163,7 @@ def test_only_the_result_is_cast_down(dtype, device):
     assert torch.equal(ours.cpu(), C.rotate(x.cpu().double(), places).to(dtype))
 
 
-@pytest.mark.parametrize(
+@together(
     ("shape", "places"),
     [((5, 4), [5]), ((4,), [5]), ((2, 3, 5, 4), [5]), ((2, 3, 5, 4), [2, 1, 5]), ((4,), []), ((2, 4), [1])],
 )
@@ -225,7 +226,7 @@ def test_amplitudes_by_hand():
     assert b.tolist() == [1 * 7 - 3 * 5, 2 * 9 - 4 * 6]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@together("dtype", DTYPES)
 def test_amplitudes_are_computed_in_float64(dtype):
     q, k = random(2, 16, dtype=dtype)
     ours, exact = C.amplitudes(q, k), C.amplitudes(q.double(), k.double())
@@ -300,7 +301,7 @@ def test_the_odd_part_is_that_of_the_sines(dim, base, seed):
     assert C.amplitudes(q, q).a.tolist() == pytest.approx([abs(z) ** 2 for z in numbers(q, "interleaved")])
 
 
-@pytest.mark.parametrize(("dim", "base"), [(2, 1), (8, 100), (10, 1.5)])
+@together(("dim", "base"), [(2, 1), (8, 100), (10, 1.5)])
 def test_b_is_the_mean_of_the_odd_part_times_the_sine(dim, base):
     a, b = C.amplitudes(*random(2, dim))
     distances = torch.arange(1, 200_001)
@@ -409,7 +410,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
+@together(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         eval(call, {**vars(C), "X": X, "Z": Z, "math": math})
@@ -465,7 +466,7 @@ def test_the_proofs_are_about_the_module():
 CHAPTER = [label for label in proofs.registry() if label.startswith("eq-complex-plane-")]
 
 
-@pytest.mark.parametrize("label", [label for label in CHAPTER if proofs.registry()[label].kind == "identity"])
+@together("label", [label for label in CHAPTER if proofs.registry()[label].kind == "identity"])
 def test_a_wrong_twin_is_false_and_not_merely_unproved(label):
     for left, right in sides(label, wrong=True):
         assert abs(left - right) > 1e-3

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.links import LINK, ROLE, lost, prose, typed_numbers
+from tests.together import together
 
 PAGE = "corrections.md"
 PARTS = re.split(r"^### (\d+)\. (.+)\n", prose(PAGE), flags=re.MULTILINE)[1:]
@@ -40,7 +39,7 @@ def test_they_are_numbered_and_link_to_what_is_there():
     assert lost(PAGE) == []
 
 
-@pytest.mark.parametrize(("number", "title", "text"), ITEMS, ids=[title for _, title, _ in ITEMS])
+@together(("number", "title", "text"), ITEMS, ids=[title for _, title, _ in ITEMS])
 def test_each_says_what_is_right_and_where_it_is_checked(number, title, text):
     text = text.split("\n## ")[0]
     assert "*Right:*" in text

@@ -8,6 +8,7 @@ import torch
 
 from ropebook import decay as D
 from tests.helpers import public
+from tests.together import together
 
 ONES = torch.ones(8)
 BATCH = torch.ones(2, 3, 4)
@@ -82,7 +83,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
+@together(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         eval(call, {**vars(D), "math": math, "ONES": ONES, "BATCH": BATCH, "COS": COS})

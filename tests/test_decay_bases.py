@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from ropebook import decay as D
 from tests.sinusoidal_helpers import exact_kernel
+from tests.together import together
 
 
-@pytest.mark.parametrize(("dim", "base"), [(128, 4300.0), (128, 27000.0), (128, 10000.0), (64, 500.0), (2, 1.0)])
+@together(("dim", "base"), [(128, 4300.0), (128, 27000.0), (128, 10000.0), (64, 500.0), (2, 1.0)])
 def test_reach_against_forty_digits(dim, base):
     reach = D.reach(base, dim, 5000)
     assert exact_kernel(reach, dim, base) < -1e-6
@@ -70,7 +71,7 @@ def test_a_grid_below_ten_has_fractions():
     assert D.significant_grid(1, 900, 1000) == [900, 1000]
 
 
-@pytest.mark.parametrize(
+@together(
     ("label", "thousand", "ours", "negative"),
     [("1k", 1024, 4.3e3, None), ("2k", 1024, 1.6e4, None), ("4k", 1024, 2.9e4, 4079), ("4k", 1000, 2.7e4, None),
      ("8k", 1024, 8.4e4, None), ("16k", 1024, 3.5e5, 12223), ("32k", 1024, 6.3e5, 27685)],
@@ -85,7 +86,7 @@ def test_the_search_on_the_grid_of_the_paper(label, thousand, ours, negative):
         assert exact_kernel(negative, 128, published) < -1e-3
 
 
-@pytest.mark.parametrize(
+@together(
     ("label", "base"),
     [
         ("2k", 1.16e4),

@@ -16,6 +16,7 @@ from ropebook import decay as D
 from ropebook.derivation import score
 from tests.decay_helpers import bases, dims, plain_sums
 from tests.helpers import random, seeds
+from tests.together import together
 
 LAYOUTS = ["interleaved", "half"]
 
@@ -38,7 +39,7 @@ def test_partial_sums_on_the_device(device):
     assert torch.allclose(mean, sums.abs().mean(-1), atol=1e-12)
 
 
-@pytest.mark.parametrize("dim", [2, 8, 128])
+@together("dim", [2, 8, 128])
 def test_at_distance_nought_the_walk_is_straight(dim):
     assert D.mean_partial_sum(0, dim).item() == (dim // 2 + 1) / 2
 
@@ -50,7 +51,7 @@ def test_the_mean_never_falls_below_its_floor(distance, dim, base):
     assert D.mean_partial_sum(distance, dim, base).item() >= floor - 1e-12
 
 
-@pytest.mark.parametrize("dim", [2, 4, 6, 8, 128])
+@together("dim", [2, 4, 6, 8, 128])
 def test_the_floor_counts_what_no_walk_can_avoid(dim):
     # |S_1| = 1. At best, the walk then returns to the origin at its second step, and again at every second step after
     # that.
@@ -125,7 +126,7 @@ def test_for_q_and_k_of_ones_the_bound_is_the_mean_of_the_partial_sums():
     assert torch.allclose(found.score, 2 * D.distance_kernel(distances, 64), atol=1e-10)
 
 
-@pytest.mark.parametrize(("dim", "first"), [(8, 10), (16, 308), (32, 1875), (64, 21_596)])
+@together(("dim", "first"), [(8, 10), (16, 308), (32, 1875), (64, 21_596)])
 def test_for_ones_and_few_pairs_the_bound_is_at_times_the_better_one(dim, first):
     # The mean of |S_j| in 40-digit arithmetic, computed at this Δ and at the previous one.
     def mean(distance):

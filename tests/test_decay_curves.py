@@ -15,6 +15,7 @@ from tests.decay_helpers import (
     plain_summary,
 )
 from tests.helpers import LargestTensor
+from tests.together import together
 
 
 @pytest.fixture(params=[16, 64, 2**16])
@@ -24,8 +25,8 @@ def chunk(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("chunk")
-@pytest.mark.parametrize(("dim", "base"), [(2, 1), (8, 10000.0), (32, 100.0), (128, 5e5)])
-@pytest.mark.parametrize("length", [1, 2, 3, 100, 500])
+@together(("dim", "base"), [(2, 1), (8, 10000.0), (32, 100.0), (128, 5e5)])
+@together("length", [1, 2, 3, 100, 500])
 def test_summary_against_plain_python_however_it_is_cut(dim, base, length):
     values = D.distance_kernel(torch.arange(length), dim, base).tolist()
     expected = plain_summary(values)
@@ -35,7 +36,7 @@ def test_summary_against_plain_python_however_it_is_cut(dim, base, length):
 
 
 @pytest.mark.usefixtures("chunk")
-@pytest.mark.parametrize("values", [[1, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1, 0, -1, -1, 3], [3, 2, 1], list(range(50))])
+@together("values", [[1, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1, 0, -1, -1, 3], [3, 2, 1], list(range(50))])
 def test_summary_of_steps_and_plateaus(values):
     assert D.summarize(looked_up(values), len(values)) == plain_summary(values)
 

@@ -21,6 +21,7 @@ from ropebook import figures, proofs, sinusoidal
 from ropebook.proofs import derivation as P
 from tests.helpers import largest, public, random, seeds
 from tests.rotations import LAYOUTS, from_onnx, from_transformers, layouts
+from tests.together import together
 
 mpmath.mp.dps = 40
 
@@ -60,7 +61,7 @@ def test_rotation_is_counter_clockwise():
     assert diagonal.tolist() == pytest.approx([math.sqrt(0.5)] * 2)
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,)])
+@together("shape", [(), (3,), (2, 3), (0,)])
 def test_rotation_of_angles_of_any_shape(shape):
     angles = random(*shape)
     turned = D.rotation(angles)
@@ -78,8 +79,8 @@ def test_pairs_are_the_layouts_pairs_and_hold_each_entry_once(dim, layout):
     assert found.flatten().sort().values.tolist() == list(range(dim))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dim", [2, 4, 6, 8])
+@together("layout", LAYOUTS)
+@together("dim", [2, 4, 6, 8])
 def test_matrix_entry_by_entry(dim, layout):
     expected = torch.zeros(7, dim, dim, dtype=torch.float64)
     for m in range(7):
@@ -97,7 +98,7 @@ def test_the_matrix_is_the_transpose_of_the_last_chapters():
     assert torch.equal(D.rotation_matrix([5, 9], 8), sinusoidal.shift_matrix([5, 9], 8).mT)
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+@together("shape", [(), (3,), (2, 3)])
 def test_matrices_for_positions_of_any_shape(shape):
     matrices = D.rotation_matrix(torch.arange(math.prod(shape)).reshape(shape), 6, layout="half")
     assert matrices.shape == (*shape, 6, 6)
@@ -140,7 +141,7 @@ def test_only_the_result_is_cast_down(dtype, device):
     assert torch.equal(ours.cpu(), D.rotate(x.cpu().double(), places).to(dtype))
 
 
-@pytest.mark.parametrize(
+@together(
     ("shape", "places"),
     [((5, 4), [5]), ((4,), [5]), ((2, 3, 5, 4), [5]), ((2, 3, 5, 4), [2, 1, 5]), ((4,), []), ((2, 4), [1])],
 )
@@ -175,8 +176,8 @@ def test_the_score_knows_the_distance_alone(m, n, shift, dim, base, layout, seed
     assert here == pytest.approx((q @ between @ k).item(), abs=tolerance)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dim", [2, 4, 6, 8])
+@together("layout", LAYOUTS)
+@together("dim", [2, 4, 6, 8])
 def test_products_of_rotations(dim, layout):
     places = torch.arange(-6, 7)
     R = D.rotation_matrix(places, dim, layout=layout)
@@ -217,8 +218,8 @@ def test_scores_of_all_queries_and_keys():
     assert largest(scores - expected) < 1e-13
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dim", [2, 4, 6, 8])
+@together("layout", LAYOUTS)
+@together("dim", [2, 4, 6, 8])
 def test_the_matrix_exponential_of_the_generator(dim, layout):
     A = D.generator(dim, 50.0, layout)
     assert A.dtype == torch.float64
@@ -275,7 +276,7 @@ SLIPS = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "message"), SLIPS)
+@together(("asked", "message"), SLIPS)
 def test_a_slip_in_what_is_asked_is_refused(asked, message):
     with pytest.raises(ValueError, match=message):
         D.phase(sympy.Eq(Phi(q, m) - Phi(k, n), asked))
@@ -393,7 +394,7 @@ def test_normal_form_of_any_skew_symmetric_matrix(half, seed, zeros):
     assert form.frequencies.tolist() == pytest.approx(expected.tolist(), abs=1e-12)
 
 
-@pytest.mark.parametrize("small", [1, 0.5, 1e-6, 1e-9, 1e-12, 1e-15, 1e-17, 0])
+@together("small", [1, 0.5, 1e-6, 1e-9, 1e-12, 1e-15, 1e-17, 0])
 def test_normal_form_with_equal_and_with_tiny_frequencies(small):
     basis, _ = torch.linalg.qr(random(8, 8))
     J = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
@@ -497,8 +498,8 @@ def value(side, pair=0):
 QUERY, KEY = [1, -2, 3, 0, 2, 1], [2, 0, -1, 1, 4, -3]
 
 
-@pytest.mark.parametrize("pair", range(DIM // 2))
-@pytest.mark.parametrize(
+@together("pair", range(DIM // 2))
+@together(
     ("label", "expected"),
     [
         ("eq-derivation-relative", lambda R: R(M).T @ R(N)),
@@ -602,7 +603,7 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
+@together(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         eval(call, {**globals(), **vars(D)})

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from ropebook import device as module
+from tests.together import together
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,7 +39,7 @@ def test_every_float64_device_computes(float64_device):
     assert torch.ones(3, dtype=torch.float64, device=float64_device).sum().item() == 3.0
 
 
-@pytest.mark.parametrize("value", ["yes", 1, None])
+@together("value", ["yes", 1, None])
 def test_bad_float64(value):
     with pytest.raises(TypeError, match=re.escape(f"float64 must be True or False, got {value!r}")):
         module.device(value)
@@ -93,7 +94,7 @@ def test_the_processors_name(monkeypatch, tmp_path, listing, name):
     assert module.provenance(on=torch.device("cpu"))["cpu"] == "some machine"
 
 
-@pytest.mark.parametrize(
+@together(
     "argument, value, allowed",
     [
         ("seed", 1.5, "an integer"),

@@ -8,6 +8,7 @@ import torch
 from ropebook import rope
 from ropebook.diagnose import diagnose
 from ropebook.diagnose.bands import banded
+from tests.together import together
 
 HOW = {"call": "q, k, positions", "order": "batch heads seq dim", "dim": 32}
 WHOLE = {**HOW, "layout": "half", "base": 10_000.0, "length": 1024, "rotary_dim": 32}
@@ -169,7 +170,7 @@ def test_positions_that_all_are_one_off_cannot_be_judged():
     assert "1 position earlier than the one that is given" in report.undetermined["start"]
 
 
-@pytest.mark.parametrize(
+@together(
     ("share", "said"),
     [
         ([1, 1, 0.3, 0.6, 0, 0, 0, 0], "the middle band .* is reversed"),

@@ -12,6 +12,7 @@ from ropebook.diagnose.names import NAMES, PARTS, part
 from ropebook.diagnose.warps import warp
 from tests import diagnose_held_back, diagnose_more
 from tests import diagnose_world as worlds
+from tests.together import together
 
 HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
 LATER = {**diagnose_held_back.MISTAKES, **diagnose_more.MISTAKES}
@@ -95,7 +96,7 @@ def test_query_and_key_are_told_apart():
 # --- Positions ---
 
 
-@pytest.mark.parametrize(
+@together(
     ("places", "name", "said", "far"),
     [
         ([m % 7 for m in range(48)], "wrapped", "position 7 is turned like 0", 100 % 7),
@@ -178,16 +179,16 @@ def test_what_is_written_instead_of_a_rotation_is_read_off_its_numbers():
             (lambda x, y, c, s: 1.5 * x * c - y * s, lambda x, y, c, s: x * s + 1.5 * y * c),
         ],
     }
-    for name, rows in known.items():
-        for both in rows:
-            for layout in ("half", "interleaved"):
-                world = worlds.World(32, 500.0, layout, 300, 32)
-                report = said_of(turn(*both), world)
-                assert list(report.mistakes) == [name] or set(report.mistakes) == {name, "longer"}
-                # other mistakes are seen in spite of it
-                fast = {"theta": lambda self: self.world.frequencies * 3} | turn(*both)
-                if name not in ("missing_cos", "mixed_tables"):
-                    assert "faster" in said_of(fast, world).mistakes, (name, layout)
+    tried = ((name, both) for name, rows in known.items() for both in rows)
+    for at, (name, both) in enumerate(tried):
+        layout = ("half", "interleaved")[at % 2]
+        world = worlds.World(32, 500.0, layout, 300, 32)
+        report = said_of(turn(*both), world)
+        assert list(report.mistakes) == [name] or set(report.mistakes) == {name, "longer"}
+        # other mistakes are seen in spite of it
+        fast = {"theta": lambda self: self.world.frequencies * 3} | turn(*both)
+        if name not in ("missing_cos", "mixed_tables"):
+            assert "faster" in said_of(fast, world).mistakes, (name, layout)
 
 
 def test_a_sine_of_another_position_is_told_by_how_many():
@@ -250,7 +251,7 @@ def test_how_much_too_fast_is_said_without_a_base_as_well():
     assert "3 times as fast" in said["faster"]
 
 
-@pytest.mark.parametrize(("slow", "kind"), [(1, "uneven"), (2, "by parts"), (3, "by parts")])
+@together(("slow", "kind"), [(1, "uneven"), (2, "by parts"), (3, "by parts")])
 def test_one_slow_pair_is_no_scaling_by_parts(slow, kind):
     theta = rope.inv_freq(16)
     kept = (torch.arange(8) < 8 - slow).double()

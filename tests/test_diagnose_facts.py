@@ -10,6 +10,7 @@ from ropebook.diagnose import diagnose
 from ropebook.diagnose.names import NAMES
 from tests.diagnose_world import World
 from tests.fresh_world import alone, by, places_of, rotated, sound, with_frequencies
+from tests.together import together
 
 HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
 WORLD = World(16, 500.0, "half", 300, 16)
@@ -55,7 +56,7 @@ POSITIONS = {
 }
 
 
-@pytest.mark.parametrize("words", POSITIONS)
+@together("words", POSITIONS)
 def test_it_is_said_where_tokens_are_rotated(words):
     assert words.lower() in said_of(POSITIONS[words]).lower()
 

@@ -16,6 +16,7 @@ from ropebook.diagnose.warps import alike
 from tests import diagnose_wider, diagnose_world
 from tests.fresh_mistakes import FRESH
 from tests.scripts import benchmark
+from tests.together import together
 
 HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
 WORLD = diagnose_world.World(32, 10_000.0, "half", 2048, 32)
@@ -64,7 +65,7 @@ def test_a_fresh_mistake_is_named_by_its_author_s_rule(name):
 
 def test_rotations_in_float32_are_sound():
     generator = chance.Random(11)
-    for _ in range(8):
+    for _ in range(4):
         world = diagnose_world.world_at_random(generator)
 
         def single(q, k, positions, world=world):
@@ -238,7 +239,7 @@ def test_entries_that_should_pass_through_are_looked_at():
     assert "zeros" in said["other_rest"]
 
 
-@pytest.mark.parametrize(
+@together(
     ("places", "found"),
     [
         ([m // 3 for m in range(24)], [m // 3 for m in range(24)]),

@@ -21,17 +21,19 @@ def named(report, name):
 
 @pytest.mark.parametrize("name", worlds.MISTAKES)
 def test_a_mistake_alone_is_named(name):
+    """Of two random worlds in which the mistake shows, the one with the narrower heads is tried."""
     generator = chance.Random(name)
     mistake = worlds.MISTAKES[name]
-    tried = 0
-    while tried < 2:
+    shown = []
+    while len(shown) < 2:
         world = worlds.world_at_random(generator)
         rotation = worlds.compose(world, (name,))
         if mistake.when(world) and worlds.differs(rotation, worlds.compose(world, ()), world):
-            tried += 1
-            report = diagnosed(world, rotation)
-            assert report.verdict == "wrong"
-            assert named(report, name), (world, report.mistakes)
+            shown.append(world)
+    world = min(shown, key=lambda world: world.dim)
+    report = diagnosed(world, worlds.compose(world, (name,)))
+    assert report.verdict == "wrong"
+    assert named(report, name), (world, report.mistakes)
 
 
 def test_mistakes_together_are_never_acquitted_and_mostly_named():
@@ -48,7 +50,7 @@ def wrong(generator, count):
 
 def test_no_sound_rotation_is_accused():
     generator = chance.Random(4)
-    for _ in range(60):
+    for _ in range(20):
         world, _, rotation = worlds.sound_at_random(generator)
         report = diagnosed(world, rotation)
         assert report.verdict == "sound", (world, str(report))
@@ -56,7 +58,7 @@ def test_no_sound_rotation_is_accused():
 
 def test_single_precision_is_no_mistake_but_a_result_of_half_the_digits_is():
     generator = chance.Random(5)
-    for _ in range(12):
+    for _ in range(4):
         world, _, rotation = worlds.sound_at_random(generator)
 
         def single(q, k, positions, rotation=rotation):

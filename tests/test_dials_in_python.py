@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 import torch
 
 from ropebook import attention, derivation
@@ -12,6 +11,7 @@ from ropebook.explorers.bank import Bank
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.sweep import Sweep
 from ropebook.explorers.turn import Turn
+from tests.together import together
 from tools.paths import BOOK, ROOT
 
 
@@ -62,7 +62,7 @@ def test_a_cell_links_two_figures():
     assert [(cells[name].base, cells[name].dim) for name in ("one_curve", "hands")] == [(500.0, 64)] * 2
 
 
-@pytest.mark.parametrize("part", range(1, 4))  # the first part is a single page, which has no such cell
+@together("part", range(1, 4))  # the first part is a single page, which has no such cell
 def test_each_part_of_the_book_has_such_a_cell(part):
     import yaml
 

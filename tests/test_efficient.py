@@ -10,6 +10,7 @@ from ropebook import efficient as E
 from ropebook import sinusoidal
 from tests.helpers import public, random
 from tests.rotations import tables
+from tests.together import together
 
 # --- Bad input ---
 
@@ -124,7 +125,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
+@together(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
 def test_bad_input_is_named(call, error, message):
     names = {
         "X": X,

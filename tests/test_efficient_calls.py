@@ -14,6 +14,7 @@ from ropebook.extrapolation import ExtendedAttention, make
 from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from tests.helpers import largest, random
 from tests.rotations import qk, tables
+from tests.together import together
 
 Q, K = random(2, 4, 5, 8), random(2, 2, 5, 8, seed=1)
 PLACES = [{}, {"offset": 7}, {"positions": torch.tensor([3, 1, 4, 1, 5])}, {"positions": torch.arange(10).view(2, 5)}]
@@ -49,8 +50,8 @@ def test_in_place(embedding, place, tokens_first):
         torch.testing.assert_close(x, wanted.transpose(1, 2) if tokens_first else wanted)
 
 
-@pytest.mark.parametrize("pairs", [4, 3])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("pairs", [4, 3])
+@together("layout", LAYOUTS)
 def test_the_functions_in_place(layout, pairs):
     q, k = random(2, 4, 5, 8), random(2, 2, 5, 8, seed=1)
     cos, sin = rope.cos_sin(torch.arange(5), rope.inv_freq(2 * pairs))
@@ -83,7 +84,7 @@ def test_shared_memory_is_not_rotated_in_place():
 BOTH = random(2, 4, 5, 12, seed=2)
 
 
-@pytest.mark.parametrize(
+@together(
     ("q", "k"),
     [
         (BOTH[..., :8], BOTH[..., :8]),
@@ -120,7 +121,7 @@ def test_one_tensor_in_both_places_is_refused_without_addresses_too(monkeypatch)
     memory.check_apart(x, x.clone())
 
 
-@pytest.mark.parametrize(
+@together(
     ("q", "k"),
     [
         (lambda x: x[..., :8], lambda x: x[..., 8:16]),
@@ -149,7 +150,7 @@ def test_slices_of_one_tensor_without_a_number_in_common_are_rotated_in_place(q,
             torch.testing.assert_close(one, wanted)
 
 
-@pytest.mark.parametrize(
+@together(
     ("given", "message"),
     [
         ((Q[0],), r"q must have shape \(batch, seq, heads, 8\), got \(4, 5, 8\)"),
@@ -227,7 +228,7 @@ def test_a_method_that_follows_the_length_generates(name):
         model.generate(TOKENS, 2, lengths=[6, 3])
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "options"),
     [("rerope", {"window": 4}), ("dynamic_ntk", {"trained_length": 4}), ("log_n", {"trained_length": 4})],
 )
@@ -287,7 +288,7 @@ def test_what_is_wrong_is_called_by_its_name(layout):
 # --- The layout ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@together(
     "call",
     [
         lambda: RotaryEmbedding(8),

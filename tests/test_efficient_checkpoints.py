@@ -9,6 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from ropebook.efficient import meta_to_transformers, transformers_to_meta
 from ropebook.rotary_attention import LlamaModel
 from tests.helpers import largest, random
+from tests.together import together
 
 PARAMS = {
     "dim": 32,
@@ -115,7 +116,7 @@ def test_the_narrowest_model_has_one_pair():
         meta_to_transformers({}, {"dim": 1, "n_heads": 1})
 
 
-@pytest.mark.parametrize(
+@together(
     ("changes", "message"),
     [
         ({"n_heads": 3}, r"params\['n_heads'\] must be a divisor of dim = 32, got 3"),
@@ -130,7 +131,7 @@ def test_heads_that_do_not_fit_are_refused(changes, message):
         meta_to_transformers(of_meta(), PARAMS | changes)
 
 
-@pytest.mark.parametrize("name", ["model.embed_tokens.weight", "layers.0.attention.wz.weight", "layers.0.attention.wq"])
+@together("name", ["model.embed_tokens.weight", "layers.0.attention.wz.weight", "layers.0.attention.wq"])
 def test_other_names_are_refused(name):
     with pytest.raises(ValueError, match=f"state_dict must have the names of Meta's Llama, got '{name}'"):
         meta_to_transformers({name: random(4, 4)}, PARAMS)
@@ -157,7 +158,7 @@ def test_there_and_back():
     assert torch.equal(meta_to_transformers(back, PARAMS)["model.layers.11.self_attn.k_proj.bias"], torch.arange(16.0))
 
 
-@pytest.mark.parametrize(
+@together(
     "name",
     ["model.layers.0.self_attn.wq.weight", "layers.0.attention.wq.weight", "lm_head", "model.rotary_emb.inv_freq"],
 )

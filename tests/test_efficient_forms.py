@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from ropebook import efficient as E
 from tests.helpers import largest, random, seeded, seeds
 from tests.rotations import EAGER, LAYOUTS, bases, exact, largest_allocation, layouts, tables
+from tests.together import together
 
 HALVES = [torch.bfloat16, torch.float16]
 
@@ -68,8 +69,8 @@ def test_every_form_against_the_onnx_operator(form, layout, dtype, device):
     )
 
 
-@pytest.mark.parametrize("form", EAGER)
-@pytest.mark.parametrize(("dtype", "of_tables"), [(torch.float64, torch.float32), (torch.float32, torch.float64)])
+@together("form", EAGER)
+@together(("dtype", "of_tables"), [(torch.float64, torch.float32), (torch.float32, torch.float64)])
 def test_data_and_tables_of_two_types(form, dtype, of_tables):
     for layout in LAYOUTS:
         x = random(2, 3, 5, 8, dtype=dtype)
@@ -78,7 +79,7 @@ def test_data_and_tables_of_two_types(form, dtype, of_tables):
         assert largest(ours - exact(x, range(5), layout)) < 1e-6
 
 
-@pytest.mark.parametrize("form", EAGER)
+@together("form", EAGER)
 def test_half_data_are_rounded_once(form):
     x = random(1, 2, 300, 16, dtype=torch.bfloat16)
     for layout in LAYOUTS:
@@ -89,8 +90,8 @@ def test_half_data_are_rounded_once(form):
         assert ((ours.double() - right).abs() <= 0.5 * step + 1e-6).all()
 
 
-@pytest.mark.parametrize("form", EAGER)
-@pytest.mark.parametrize("shape", [(4, 6), (3, 4, 6), (2, 3, 4, 6), (2, 2, 3, 4, 6), (0, 3, 4, 6), (2, 0, 4, 6)])
+@together("form", EAGER)
+@together("shape", [(4, 6), (3, 4, 6), (2, 3, 4, 6), (2, 2, 3, 4, 6), (0, 3, 4, 6), (2, 0, 4, 6)])
 def test_every_form_takes_any_leading_axes(form, shape):
     for layout in LAYOUTS:
         x = random(*shape)
@@ -100,7 +101,7 @@ def test_every_form_takes_any_leading_axes(form, shape):
             assert largest(ours - exact(row[None, None], range(4), layout)[0, 0]) < 1e-14
 
 
-@pytest.mark.parametrize("form", EAGER)
+@together("form", EAGER)
 def test_batches_without_a_head_axis(form):
     positions = torch.tensor([[0, 1, 2], [7, 8, 100]])
     x = random(2, 3, 6)
@@ -118,8 +119,8 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize("form", EAGER)
-@pytest.mark.parametrize("strange", STRANGE)
+@together("form", EAGER)
+@together("strange", STRANGE)
 def test_every_form_takes_any_strides(form, strange):
     for layout in LAYOUTS:
         x = random(2, 3, 5, 8, dtype=torch.float32)
@@ -192,11 +193,11 @@ def test_scores_know_the_distance_only(seed, layout, m, n, shift, dtype, pairs):
 # --- Gradients ---
 
 
-@pytest.mark.parametrize("form", EAGER)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("form", EAGER)
+@together("layout", LAYOUTS)
 def test_gradients(form, layout):
-    cos, sin = tables([0, 3, 100], 4)
-    x = random(2, 2, 3, 4).requires_grad_()
+    cos, sin = tables([3, 100], 4)
+    x = random(1, 2, 2, 4).requires_grad_()  # so small because each entry is moved by itself, twice
 
     def rotate(x):
         # we multiply by 1, because an in-place rotation must not change a leaf tensor
@@ -204,7 +205,8 @@ def test_gradients(form, layout):
 
     assert torch.autograd.gradcheck(rotate, (x,))
     assert torch.autograd.gradgradcheck(rotate, (x,))
-    upstream = random(2, 2, 3, 4, seed=1)
+    cos, sin = tables([0, 3, 100], 4)
+    x, upstream = random(2, 2, 3, 4).requires_grad_(), random(2, 2, 3, 4, seed=1)
     (gradient,) = torch.autograd.grad(rotate(x), x, upstream)
     assert largest(gradient - exact(upstream, [0, -3, -100], layout)) < 1e-12
 
@@ -245,8 +247,8 @@ def test_in_place_refuses_leaves_and_leaves_them_alone():
         E.rotate_in_place(random(2, 3, 5, 8), cos.requires_grad_(), sin)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
+@together("layout", LAYOUTS)
+@together("dtype", [torch.bfloat16, torch.float32], ids=str)
 def test_in_place_refuses_what_would_be_turned_twice_and_leaves_it_alone(layout, dtype):
     """In each of these views, several entries share the same number in memory."""
     memory = random(400, dtype=dtype)

@@ -2,7 +2,6 @@
 
 import copy
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from ropebook import efficient as E
 from tests.helpers import largest, random, seeds
 from tests.rotations import LAYOUTS, tables
+from tests.together import together
 
 
 @given(st.integers(1, 16), st.data())
@@ -36,9 +36,9 @@ def test_the_order_carries_one_rotation_into_the_other(seed, position):
     assert largest(carried - E.rotate_interleaved(x, cos, sin)[..., order]) < 1e-14
 
 
-@pytest.mark.parametrize("to", LAYOUTS)
-@pytest.mark.parametrize("rotary_dim", [None, 8, 4])
-@pytest.mark.parametrize("bias", [False, True])
+@together("to", LAYOUTS)
+@together("rotary_dim", [None, 8, 4])
+@together("bias", [False, True])
 def test_converted_projections_keep_the_scores(to, rotary_dim, bias):
     """The heads are grouped (4 query heads, 2 key heads), and both projections have to be converted."""
     other = {"half": "interleaved", "interleaved": "half"}[to]

@@ -20,6 +20,7 @@ from ropebook import rope, sinusoidal
 from ropebook.efficient.rotary import choose_backend
 from tests.helpers import largest, random, seeds
 from tests.rotations import EAGER, LAYOUTS, bases, exact, largest_allocation, layouts, qk, tables
+from tests.together import together
 
 # --- One entry ---
 
@@ -31,9 +32,9 @@ def test_as_many_positions_as_entries_that_turn():
     assert largest(k[..., :4] - exact(x[..., :4], positions, "interleaved")) < 1e-14
 
 
-@pytest.mark.parametrize("backend", [None, "eager"])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("rotary_dim", [2, 6, 8])
+@together("backend", [None, "eager"])
+@together("layout", LAYOUTS)
+@together("rotary_dim", [2, 6, 8])
 def test_apply_rotary_turns_the_first_entries_only(backend, layout, rotary_dim, device):
     x = random(2, 3, 5, 8, dtype=torch.float32).to(device)
     positions = torch.tensor([[0, 1, 2, 3, 4], [9, 9, 7, 1, 0]])
@@ -133,8 +134,8 @@ def test_positions_per_row():
         assert largest(ours - exact(x, half, "interleaved")) < 1e-13
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("rotary_dim", [8, 4])
+@together("layout", LAYOUTS)
+@together("rotary_dim", [8, 4])
 def test_module_against_transformers(layout, rotary_dim):
     from transformers import GPTNeoXConfig
     from transformers.models.gpt_neox import modeling_gpt_neox as neox
@@ -167,8 +168,8 @@ CASTS = {
 }
 
 
-@pytest.mark.parametrize("cast", CASTS)
-@pytest.mark.parametrize("used_before", [False, True])
+@together("cast", CASTS)
+@together("used_before", [False, True])
 def test_angles_stay_exact_whatever_is_done_to_the_model(cast, used_before):
     q, k = qk(dtype=torch.bfloat16)
     rope = E.RotaryEmbedding(8, layout="interleaved")
@@ -184,8 +185,8 @@ def test_angles_stay_exact_whatever_is_done_to_the_model(cast, used_before):
             assert ((ours.double() - right).abs() <= right.abs() * 2**-8 + 1e-6).all()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("form", [*EAGER, "module"])
+@together("layout", LAYOUTS)
+@together("form", [*EAGER, "module"])
 def test_autocast_changes_nothing(layout, form):
     q, k = qk(dtype=torch.float32)
     cos, sin = tables(range(5), 8, dtype=torch.float32)
@@ -274,8 +275,8 @@ class Counted(TorchDispatchMode):
         return operation(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("dtype", [torch.float32, torch.bfloat16], ids=str)
+@together("layout", LAYOUTS)
 @torch.no_grad()
 def test_one_token_takes_fewer_operations_than_in_transformers(layout, dtype):
     """Every operation takes at least a microsecond, whatever its input. For a single token, the time therefore depends
@@ -306,7 +307,7 @@ def test_one_token_far_off_makes_no_table_of_what_lies_between(used_before):
     assert rope._table is kept
 
 
-@pytest.mark.parametrize("offset", [6, 11, 12, 48])
+@together("offset", [6, 11, 12, 48])
 def test_rows_kept_are_at_most_twice_what_was_asked_for(offset):
     rope = E.RotaryEmbedding(8, table_length=6, layout="interleaved")
     for _ in range(2):
@@ -315,8 +316,8 @@ def test_rows_kept_are_at_most_twice_what_was_asked_for(offset):
     assert rope._table is None if offset >= 12 else rope._table[0].shape == (12, 4)
 
 
-@pytest.mark.parametrize("used_before", [False, True])
-@pytest.mark.parametrize("name", ["dim", "rotary_dim", "base", "inv_freq"])
+@together("used_before", [False, True])
+@together("name", ["dim", "rotary_dim", "base", "inv_freq"])
 def test_what_the_table_was_made_of_cannot_be_set(name, used_before):
     rope = E.RotaryEmbedding(8, layout="interleaved")
     if used_before:

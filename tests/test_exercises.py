@@ -14,6 +14,7 @@ import torch
 from ropebook import efficient, exercises, mistakes, rope
 from ropebook.exercises import EXERCISES, Chosen, Rotation, Written, check
 from ropebook.exercises.by_hand import BY_HAND
+from tests.together import together
 from tools import execute
 
 BOOK = Path(__file__).resolve().parent.parent / "book"
@@ -26,7 +27,7 @@ ROTATIONS = {name: one for name, one in EXERCISES.items() if isinstance(one, Rot
 # --- Each mistake gets its name ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@together("name", WRITTEN)
 def test_right_answers_are_right_and_each_mistake_has_its_name(name):
     exercise = WRITTEN[name]
     assert check(name, exercise.right).right
@@ -38,7 +39,7 @@ def test_right_answers_are_right_and_each_mistake_has_its_name(name):
         assert str(found) == f"Not yet: {said}"
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@together("name", WRITTEN)
 def test_what_is_no_known_mistake_is_called_by_none(name):
     exercise = WRITTEN[name]
 
@@ -64,7 +65,7 @@ def test_what_is_no_known_mistake_is_called_by_none(name):
     assert check(name, 3).mistake == "no_function"
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@together("name", WRITTEN)
 def test_answers_may_come_as_float32_or_arrays_or_lists(name):
     exercise = WRITTEN[name]
 
@@ -156,7 +157,7 @@ def test_the_wrong_layout_for_given_weights_is_called_so():
     assert check("efficient: rotation", lambda q, k, m: (q / 0 * 0, k)).mistake == "not_finite"
 
 
-@pytest.mark.parametrize("name", CHOSEN)
+@together("name", CHOSEN)
 def test_every_choice_is_answered(name):
     exercise = CHOSEN[name]
     assert check(name, exercise.right).right
@@ -271,7 +272,7 @@ def marked(chapter):
     return found
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@together("chapter", CHAPTERS)
 def test_a_chapter_has_enough_exercises_of_every_kind(chapter):
     kinds = marked(chapter)
     assert len(kinds) >= 5
@@ -281,7 +282,7 @@ def test_a_chapter_has_enough_exercises_of_every_kind(chapter):
     assert {"Find the bug", "Find the leak"} & set(kinds)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@together("chapter", CHAPTERS)
 def test_solutions_on_the_page_are_right(chapter):
     """Every cell must run, open questions must be marked as open, and the solutions must be correct."""
     answers = {}
@@ -313,7 +314,7 @@ def test_an_exercise_loads_no_other_chapter():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize("name", ["attention", "attention: bug", "lab: heads", ""])
+@together("name", ["attention", "attention: bug", "lab: heads", ""])
 def test_an_unknown_exercise_is_named(name):
     assert name not in EXERCISES
     with pytest.raises(ValueError, match="name must be one of 'attention: weights'"):
@@ -376,7 +377,7 @@ def blocks(angles):
     )
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "answer"),
     [
         ("derivation: matrix", lambda m, d, b: blocks(m * half_exponents(d, b))),

@@ -26,6 +26,7 @@ from ropebook.explain.snippets import TRANSFORMERS
 from ropebook.explorers.explain import EXAMPLES
 from tests import explain_cases as cases
 from tests.explain_theirs import rotary_class, theirs_of
+from tests.together import together
 
 MIXED = 1e-4  # the same tolerance as in test_extrapolation_interop, because transformers computes in float32
 FAMILIES = RULES["families"]
@@ -41,7 +42,7 @@ def _quiet():
 # ---- The text of the report ----
 
 
-@pytest.mark.parametrize("name", cases.CASES)
+@together("name", cases.CASES)
 def test_what_is_odd_is_named(name):
     config, expected = cases.CASES[name]
     for report in (explain(config), explain(json.dumps(config))):
@@ -56,7 +57,7 @@ def test_every_doubt_has_a_case():
     assert rules - named == rare - named
 
 
-@pytest.mark.parametrize(
+@together(
     "config, name",
     [
         (
@@ -190,7 +191,7 @@ def test_numbers_are_near_what_they_say(digits):
 # ---- Comparison with transformers ----
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
+@together("kind", FAMILIES)
 def test_a_family_is_what_transformers_has(kind):
     """Check what is assumed for a family of models against transformers: its base, share, width and window, and the
     layout in which its code rotates."""
@@ -242,7 +243,7 @@ def layout(kind, config):
     return {(2.0, 3.0, 0.0, 1.0): "half", (1.0, 0.0, 3.0, 2.0): "interleaved"}[tuple(swapped)]
 
 
-@pytest.mark.parametrize("name", cases.CASES)
+@together("name", cases.CASES)
 def test_frequencies_are_those_of_transformers(name):
     config, _ = cases.CASES[name]
     for table in explain(config).tables:
@@ -250,7 +251,7 @@ def test_frequencies_are_those_of_transformers(name):
             compare(config, table)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@together("name", EXAMPLES)
 def test_examples_of_the_page_are_those_of_transformers(name):
     (table,) = explain(EXAMPLES[name]).tables
     compare(json.loads(EXAMPLES[name]), table)
@@ -417,7 +418,7 @@ def test_ten_thousand_mutated_files():
     assert ends["too-deep"] > 20
 
 
-@pytest.mark.parametrize(
+@together(
     "text, error",
     [
         ("[" * 1_000_000, "not-json"),

@@ -22,6 +22,7 @@ from tests.methods import (
     FREQUENCIES,
     example,
 )
+from tests.together import together
 
 REFERENCES = (Path(__file__).parents[1] / "book" / "references.bib").read_text(encoding="utf-8")
 
@@ -37,7 +38,7 @@ def test_every_method_is_made_by_name():
         X.METHODS["linear"] = None
 
 
-@pytest.mark.parametrize("name", FREQUENCIES)
+@together("name", FREQUENCIES)
 def test_what_changes_within_the_trained_length_is_measured(name):
     method, theta = example(name), plain(8, 100.0)
     unchanged = all(
@@ -62,7 +63,7 @@ def test_transformers_names_are_its_names():
     assert named - set(ROPE_INIT_FUNCTIONS) == {"rope_theta", "partial_rotary_factor"}
 
 
-@pytest.mark.parametrize("name", X.METHODS)
+@together("name", X.METHODS)
 def test_the_year_is_that_of_the_first_publication(name):
     """The year may be that of a preprint or a post. arXiv identifiers begin with the year and the month."""
     method = X.METHODS[name]
@@ -71,7 +72,7 @@ def test_the_year_is_that_of_the_first_publication(name):
     assert method.year == (2000 + int(arxiv[1]) if arxiv else int(year[1]))
 
 
-@pytest.mark.parametrize("name", X.METHODS)
+@together("name", X.METHODS)
 def test_a_section_explains_the_method(name):
     """A section explains a method if one of its cells shows the method's class, or if the section contains the name
     used in the registry."""
@@ -107,7 +108,7 @@ def test_a_kind_of_method_is_no_method():
 # --- Invalid arguments raise an error and never give a curve ---
 
 
-@pytest.mark.parametrize(
+@together(
     "name, options, error, message",
     [
         ("linear", {"factor": 0.5}, ValueError, "factor must be a finite number >= 1, got 0.5"),
@@ -176,8 +177,8 @@ def test_make_knows_the_names_that_transformers_has():
     assert [layer.keep for layer in layers] == ["unrotated", "unrotated", "rotated"]
 
 
-@pytest.mark.parametrize("name", FREQUENCIES)
-@pytest.mark.parametrize(
+@together("name", FREQUENCIES)
+@together(
     "theta, error, message",
     [
         (torch.tensor([1.0, math.nan]), ValueError, r"finite numbers >= 0.*got \[1.0, nan\]"),
@@ -214,7 +215,7 @@ def test_frequencies_from_which_no_base_can_be_read():
         X.Partial(0.4)(plain(8))
 
 
-@pytest.mark.parametrize("name", ["dynamic_ntk", "dynamic_yarn", "longrope"])
+@together("name", ["dynamic_ntk", "dynamic_yarn", "longrope"])
 def test_bad_lengths(name):
     method, theta = example(name), plain(8)
     assert method.follows_length

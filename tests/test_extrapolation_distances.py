@@ -12,6 +12,7 @@ from ropebook import extrapolation as X
 from ropebook.sinusoidal import inv_freq as plain
 from tests.helpers import largest, random
 from tests.methods import DISTANCES, example, turn
+from tests.together import together
 
 # --- Distances ---
 
@@ -24,7 +25,7 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("method", RULES, ids=str)
+@together("method", RULES, ids=str)
 def test_relative_distances_and_scores_by_brute_force(method):
     theta, length = plain(8, 100.0), 40
     place = torch.arange(length)
@@ -75,8 +76,8 @@ def test_the_limits_of_the_rules():
     assert torch.allclose(stopped, X.ReRoPE(8).relative(place, place))
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "half"])
-@pytest.mark.parametrize("name", DISTANCES)
+@together("layout", ["interleaved", "half"])
+@together("name", DISTANCES)
 def test_scores_of_batched_positions_and_half_types(name, layout):
     method, theta = example(name), plain(8, 100.0)
     q, k = random(2, 2, 3, 20, 8)

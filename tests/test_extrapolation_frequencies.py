@@ -16,6 +16,7 @@ from ropebook.efficient import RotaryEmbedding
 from ropebook.sinusoidal import inv_freq as plain
 from tests.helpers import largest, random, seeds
 from tests.methods import FLOAT32, FREQUENCIES, assert_same, bases, bounds, example, factors, lengths, pairs, theirs
+from tests.together import together
 
 
 def test_frequencies_by_hand():
@@ -280,7 +281,7 @@ def test_fixing_a_dynamic_method():
             method.fixed(31)
 
 
-@pytest.mark.parametrize("name", FREQUENCIES)
+@together("name", FREQUENCIES)
 def test_types_devices_and_what_was_given(name, device):
     wide = plain(8)
     method = example(name)
@@ -294,7 +295,7 @@ def test_types_devices_and_what_was_given(name, device):
     assert found.tolist() == pytest.approx(scaled.tolist(), rel=1e-5)
 
 
-@pytest.mark.parametrize("name", FREQUENCIES)
+@together("name", FREQUENCIES)
 def test_a_method_can_be_compared_and_hashed(name):
     method = example(name)
     assert method == example(name)

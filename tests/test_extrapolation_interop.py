@@ -21,6 +21,7 @@ from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.sinusoidal import inv_freq as plain
 from tests.helpers import largest, seeds
 from tests.methods import ROPES, assert_same, bases, bounds, factors, lengths, optional, pairs, theirs, tiny_llama
+from tests.together import together
 
 MIXED = 1e-4  # for mixed pairs; the largest error observed was 1.2e-5
 kept = st.sampled_from([1.0, 0.5, 0.25])
@@ -66,7 +67,7 @@ def test_yarn_is_that_of_transformers(n, base, factor, trained, ends, truncate, 
         assert found == pytest.approx(other[1], rel=1e-12)
 
 
-@pytest.mark.parametrize("missing", ["beta_fast", "beta_slow", "factor", "truncate"])
+@together("missing", ["beta_fast", "beta_slow", "factor", "truncate"])
 def test_yarn_has_the_defaults_of_transformers(missing):
     parameters = {"factor": 4.0, "original_max_position_embeddings": 4096, "beta_fast": 32, "beta_slow": 1}
     parameters["truncate"] = True
@@ -177,8 +178,8 @@ def test_an_unknown_config_is_refused():
         X.from_transformers({"rope_type": "longrope", "original_max_position_embeddings": 64}, 128)
 
 
-@pytest.mark.parametrize("where", ["nowhere", "None", "beside the dictionary"])
-@pytest.mark.parametrize("rope_type", ["yarn", "llama3", "longrope"])
+@together("where", ["nowhere", "None", "beside the dictionary"])
+@together("rope_type", ["yarn", "llama3", "longrope"])
 def test_without_a_trained_length_it_is_the_longest_text_of_the_config(rope_type, where):
     """`standardize_rope_params` does the same, and transformers applies it to every config."""
     key = "original_max_position_embeddings"
@@ -203,7 +204,7 @@ def test_without_a_trained_length_it_is_the_longest_text_of_the_config(rope_type
         assert_same(method(plain(8, 100.0), length), other)
 
 
-@pytest.mark.parametrize("key", ["mrope_section", "alpha", "beta_fast", "original_max_position_embeddings"])
+@together("key", ["mrope_section", "alpha", "beta_fast", "original_max_position_embeddings"])
 def test_keys_that_a_method_has_not_are_refused(key):
     parameters = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 100.0, "partial_rotary_factor": 1.0}
     with pytest.raises(
@@ -221,8 +222,8 @@ def test_the_older_name_of_rope_type():
         X.from_transformers(older | {"rope_type": "dynamic"}, 4096)
 
 
-@pytest.mark.parametrize("fraction", [None, 1.0, 0.5])
-@pytest.mark.parametrize("rope_type", ["linear", "dynamic", "yarn", "llama3", "longrope"])
+@together("fraction", [None, 1.0, 0.5])
+@together("rope_type", ["linear", "dynamic", "yarn", "llama3", "longrope"])
 def test_a_rotation_read_from_a_config_is_that_of_transformers(rope_type, fraction):
     turning = int(32 * (fraction or 1.0))
     parameters = {"rope_theta": 5e5} | ROPES[rope_type]
@@ -275,7 +276,7 @@ def test_configs_of_no_rotation_are_refused():
         RotaryEmbedding(10, layout="half", scaling=method)
 
 
-@pytest.mark.parametrize("beside", [{}, {"rope_theta": 10000.0}, {"partial_rotary_factor": 1.0}], ids=str)
+@together("beside", [{}, {"rope_theta": 10000.0}, {"partial_rotary_factor": 1.0}], ids=str)
 def test_weights_that_come_with_a_config_have_a_layout_that_is_named(beside):
     """The layout must be named even if the config contains neither the base nor the share, as in older configs with
     rope_scaling."""
@@ -292,7 +293,7 @@ def test_weights_that_come_with_a_config_have_a_layout_that_is_named(beside):
         assert RotaryEmbedding(8, scaling=X.Interpolation(4.0)).layout == "interleaved"
 
 
-@pytest.mark.parametrize("rope_type", ROPES)
+@together("rope_type", ROPES)
 @torch.no_grad()
 def test_a_whole_llama_with_a_method_is_that_of_transformers(rope_type):
     other, config = tiny_llama(rope_type)

@@ -10,9 +10,10 @@ from ropebook.rotary_attention import KVCache, RotaryAttention, packed_positions
 from ropebook.sinusoidal import inv_freq as plain
 from tests.helpers import largest, random
 from tests.methods import DISTANCES, EXAMPLES, FREQUENCIES, decode, example, extended
+from tests.together import together
 
 
-@pytest.mark.parametrize("name", [name for name in FREQUENCIES if "scaling" in example(name).rotary(8)])
+@together("name", [name for name in FREQUENCIES if "scaling" in example(name).rotary(8)])
 @torch.no_grad()
 def test_a_frequency_method_by_name_is_the_scaling_of_the_layer(name):
     x = random(2, 48, 32)
@@ -64,8 +65,8 @@ def reference(layer, x, relative, is_causal=True, mask=None, layout="interleaved
     return layer.out_proj((weights @ v).transpose(1, 2).flatten(-2)), weights
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "half"])
-@pytest.mark.parametrize("name", DISTANCES)
+@together("layout", ["interleaved", "half"])
+@together("name", DISTANCES)
 @torch.no_grad()
 def test_a_distance_method_in_the_layer(name, layout):
     layer, x, place = extended(name, layout=layout), random(2, 30, 32), torch.arange(30)
@@ -88,7 +89,7 @@ def test_a_distance_method_in_the_layer(name, layout):
     assert torch.allclose(layer(x, packed), reference(layer, x, relative, layout=layout)[0])
 
 
-@pytest.mark.parametrize("name", DISTANCES)
+@together("name", DISTANCES)
 def test_gradients_flow_through_a_distance_method(name):
     layer, x = extended(name), random(1, 12, 32).requires_grad_()
     layer(x).sum().backward()
@@ -117,8 +118,8 @@ def test_log_n_in_the_layer():
     assert torch.allclose(extended("log_n", keep="unrotated")(x), out)
 
 
-@pytest.mark.parametrize("name", X.METHODS)
-@pytest.mark.parametrize("layout", ["interleaved", "half"])
+@together("name", X.METHODS)
+@together("layout", ["interleaved", "half"])
 @torch.no_grad()
 def test_a_layer_that_is_there_already_takes_a_method(name, layout):
     x, like = random(2, 40, 24), {"base": 100.0, "layout": layout, "bias": True, "dtype": torch.float64}
@@ -142,7 +143,7 @@ def test_a_layer_that_turns_in_part_takes_a_method():
     assert torch.equal(longer(x), layer(x))
 
 
-@pytest.mark.parametrize("name", ["dynamic_yarn", "self_extend", "log_n"])
+@together("name", ["dynamic_yarn", "self_extend", "log_n"])
 @torch.no_grad()
 def test_half_types_in_the_layer(name, device):
     x = random(2, 40, 32, dtype=torch.float32)

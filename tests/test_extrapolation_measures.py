@@ -188,9 +188,9 @@ def test_the_two_remedies(name):
 @pytest.mark.parametrize("name", X.METHODS)
 @torch.no_grad()
 def test_by_default_a_cache_changes_nothing(name):
-    layer, x = extended(name), 3 * random(2, 48, 32)
+    layer, x = extended(name), 3 * random(2, 40, 32)
     once = layer(x)
-    for prefill in (1, 20, 40):
+    for prefill in (1, 36):  # within the trained length of 32, and beyond it
         assert largest(decode(layer, x, prefill) - once[:, -1]) < 1e-12
     assert layer.keep == ("rotated" if X.METHODS[name].cache_safe else "unrotated")
     assert X.ExtendedAttention.of(layer, method=name, options=EXAMPLES[name]).keep == layer.keep

@@ -13,6 +13,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from ropebook import extrapolation as X
 from ropebook.efficient import RotaryEmbedding
 from ropebook.rope import inv_freq
+from tests.together import together
 
 DIM, TRAINED = 16, 64
 FACTORS = {"short_factors": [1.5] * 8, "long_factors": [3.0] * 8}
@@ -34,8 +35,8 @@ def config(parameters: dict, kind: type = LlamaConfig, **more) -> LlamaConfig:
     return kind(**sizes, rope_parameters=parameters, **more)
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-@pytest.mark.parametrize("length", [TRAINED, 200])
+@together("name", WRITTEN)
+@together("length", [TRAINED, 200])
 def test_what_is_written_transformers_rotates_alike(name, length):
     method = WRITTEN[name]
     theirs = LlamaRotaryEmbedding(config(X.to_transformers(method, DIM, 1e3)))
@@ -47,7 +48,7 @@ def test_what_is_written_transformers_rotates_alike(name, length):
     torch.testing.assert_close(sin[0, :, : DIM // 2].double(), angles.sin() * factor, rtol=0, atol=2e-4)
 
 
-@pytest.mark.parametrize("name", [name for name in WRITTEN if name not in ("ntk", "base")])
+@together("name", [name for name in WRITTEN if name not in ("ntk", "base")])
 def test_what_is_written_comes_back(name):
     written = X.to_transformers(WRITTEN[name], base=1e3)
     assert X.from_transformers(written, TRAINED) == X.Configured(WRITTEN[name], 1e3)
@@ -75,7 +76,7 @@ def test_a_config_brings_base_and_share_along():
     assert (rope.base, rope.rotary_dim) == (5e5, DIM // 2)
 
 
-@pytest.mark.parametrize("name", ["rerope", "log_n", "dynamic_yarn", "ntk_by_parts"])
+@together("name", ["rerope", "log_n", "dynamic_yarn", "ntk_by_parts"])
 def test_what_transformers_has_not_is_refused(name):
     options = {"rerope": {"window": 9}, "ntk_by_parts": {"factor": 2.0}}.get(name, {})
     if name != "rerope":
@@ -94,7 +95,7 @@ def test_ntk_aware_wants_the_dimension():
         X.to_transformers(X.make("ntk", factor=4.0))
 
 
-@pytest.mark.parametrize("given", [None, 3, "linear"])
+@together("given", [None, 3, "linear"])
 def test_what_is_no_config_is_refused(given):
     with pytest.raises(TypeError, match=f"rope_parameters must be a config of transformers or .* got {given!r}"):
         X.from_transformers(given, 64)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ropebook import figures
+from tests.together import together
 
 ALT = "Two straight lines that cross in the middle."
 
@@ -60,7 +61,7 @@ def test_every_colour_is_a_variable_of_the_page_with_its_light_fallback():
     assert "; fill: var(--ink)" in style
 
 
-@pytest.mark.parametrize(
+@together(
     ("colour", "variable"),
     [
         (figures.PAPER, f"--paper: var(--fig-paper, var(--jp-layout-color0, {figures.PAPER}))"),
@@ -160,12 +161,12 @@ def test_coordinates_are_written_to_two_places():
     assert x == pytest.approx(expected, abs=0.0051)
 
 
-@pytest.mark.parametrize(("text", "short"), [("1.234567", "1.23"), ("-0.500", "-0.5"), ("3.000", "3"), ("10.0", "10")])
+@together(("text", "short"), [("1.234567", "1.23"), ("-0.500", "-0.5"), ("3.000", "3"), ("10.0", "10")])
 def test_two_places(text, short):
     assert re.sub(r".+", figures._two_places, text) == short
 
 
-@pytest.mark.parametrize("alt", ["", "a plot", " " * 30, "attention_figure_number_one.svg", None, 19 * "x"])
+@together("alt", ["", "a plot", " " * 30, "attention_figure_number_one.svg", None, 19 * "x"])
 def test_a_text_that_says_nothing_is_refused(alt):
     with pytest.raises(ValueError, match="alt must say in at least 20 characters"):
         figures.svg(lines(), alt)
@@ -207,8 +208,8 @@ def test_figure_gives_axes_in_the_books_style():
     assert figures.figure()[1].xaxis.get_gridlines()
 
 
-@pytest.mark.parametrize("name", ["width", "height"])
-@pytest.mark.parametrize("value", [49, 2001, float("nan"), -1])
+@together("name", ["width", "height"])
+@together("value", [49, 2001, float("nan"), -1])
 def test_a_size_out_of_range_is_refused(name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
         figures.figure(**{name: value})
@@ -286,7 +287,7 @@ def test_heatmap_takes_up_to_4096_cells():
     assert len(ax.patches) == 4096
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "message"),
     [
         ({"values": np.ones(3)}, "values must be a table"),
@@ -380,7 +381,7 @@ def test_green_is_the_query_and_violet_the_key(monkeypatch, colour, name, word):
     shown(monkeypatch, fig, ALT, f"The score of all {word}.")
 
 
-@pytest.mark.parametrize(("offset", "side"), [((6, 0), "left"), ((-6, 2), "right"), ((0, 9), "center")])
+@together(("offset", "side"), [((6, 0), "left"), ((-6, 2), "right"), ((0, 9), "center")])
 def test_a_lines_name_is_beside_it_in_its_colour(offset, side):
     _, ax = figures.figure()
     figures.name_line(*ax.plot([1, 2, 4], color=figures.VIOLET), "growth", at=1, offset=offset)

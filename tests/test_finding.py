@@ -17,6 +17,7 @@ from sphinx import addnodes
 from tests import test_small_site
 from tests.explorers import js
 from tests.test_small_site import Built
+from tests.together import together
 from tools import assets
 from tools.paths import BOOK, ROOT
 
@@ -223,7 +224,7 @@ def test_plurals_and_other_forms_of_a_word_are_found(written):
     assert ask(written, data=data) == [["This"]]
 
 
-@pytest.mark.parametrize("name", ["rope_freq_scale", "inv_freq", "torch.compile", "eq-decay-ones"])
+@together("name", ["rope_freq_scale", "inv_freq", "torch.compile", "eq-decay-ones"])
 def test_a_name_that_the_book_has_comes_before_what_is_meant_by_it(name):
     other = ("Linear scaling of the factor", "Linear scaling: the factor, the scaling and the factor again.", "")
     data = small(

@@ -27,6 +27,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tests.environments import environment
+from tests.together import together
 from tools import execute, first_cell, takeaway
 from tools.paths import ROOT
 from tools.wheel import Wheel, ensure
@@ -348,7 +349,7 @@ def test_a_chapters_notebook_runs_on_the_wheel_and_says_the_same(public, chapter
             assert texts(alone) == texts(book), book.source
 
 
-@pytest.mark.parametrize(
+@together(
     ("text", "left"),
     [
         ("took 3.2 ms, 41 µs and 5s", "took …, … and …"),

@@ -11,10 +11,10 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 import sphinxcontrib.katex
 from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 
+from tests.together import together
 from tools import bundle
 
 PYDATA, BOOK_THEME = "pydata_sphinx_theme/theme/pydata_sphinx_theme", "sphinx_book_theme/theme/sphinx_book_theme"
@@ -51,7 +51,7 @@ def text(name: str) -> str:
     return (Path(find_spec(package).origin).parent / rest).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("patch", PATCHES)
+@together("patch", PATCHES)
 def test_what_is_patched_is_still_there(patch):
     name, wanted = PATCHES[patch]
     assert wanted in text(name), f"{patch}: {name} has no {wanted!r} any more; look at tools/bundle.py and shell.py"
@@ -68,7 +68,7 @@ def test_what_the_bundle_looks_for_is_what_the_theme_writes():
     assert bundle.LOADED.search(text(f"{BOOK_THEME}/static/sbt-webpack-macros.html"))
 
 
-@pytest.mark.parametrize(
+@together(
     ("patched", "arguments"),
     [
         (TocTreeCollectorWithStyles.assign_section_numbers, ["self", "env"]),

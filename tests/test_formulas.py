@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.together import together
 from tools.paths import BOOK, pages
 
 LINES = {
@@ -33,7 +34,7 @@ def formulas(monkeypatch):
     return formulas
 
 
-@pytest.mark.parametrize("formula", LINES)
+@together("formula", LINES)
 def test_a_formula_is_one_line(formulas, formula):
     assert formulas.as_text(formula) == LINES[formula]
 

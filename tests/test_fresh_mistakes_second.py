@@ -4,6 +4,7 @@ No mistake equals the declared rotation, in either direction. The sound function
 is not tested here.
 """
 
+import itertools
 import math
 import random
 import re
@@ -16,6 +17,7 @@ from tests.diagnose_world import World
 from tests.fresh_mistakes import FRESH
 from tests.fresh_mistakes_second import FRESH as SECOND
 from tests.fresh_mistakes_second import SOUND, ramp
+from tests.together import together
 
 NAMES = sorted(SECOND)
 ASPECTS = {"position", "frequency", "direction", "pairing", "length", "scale", "entries", "heads", "rows", "twice"}
@@ -100,7 +102,7 @@ def allowed(positions):
 
 
 def settings(mistake):
-    return [here for here in WORLDS if mistake.when(here)][:3]
+    return list(itertools.islice(filter(mistake.when, WORLDS), 3))
 
 
 def one_of_each():
@@ -111,7 +113,7 @@ def one_of_each():
     return list(found.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_is_no_rotation_that_was_declared(name):
     mistake = SECOND[name]
     tried = settings(mistake)
@@ -133,19 +135,19 @@ def test_is_no_rotation_that_was_declared(name):
         assert set(mistake.seen) <= {place for _, place in seen}, (here, seen)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_no_other_is_the_same_function(name):
     others = {**FRESH, **SECOND}
     for other in (other for other in others if other not in NAMES or other < name):
-        shared = [here for here in WORLDS if SECOND[name].when(here) and others[other].when(here)][:1]
-        for here in shared:
+        shared = (here for here in WORLDS if SECOND[name].when(here) and others[other].when(here))
+        for here in itertools.islice(shared, 1):
             one, two = SECOND[name].build(here), others[other].build(here)
             pairs = ((a, b) for _, call in calls(here) for a, b in zip(one(*call), two(*call), strict=True))
             assert any(furthest(a, b.double()) > 1e-5 for a, b in pairs), (other, here)
 
 
-@pytest.mark.parametrize("name", sorted(SOUND))
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@together("name", sorted(SOUND))
+@together("dtype", [torch.float32, torch.bfloat16])
 def test_sound_ones_are_the_rotation_that_was_declared(name, dtype):
     for here in one_of_each():
         right = SOUND[name](here)
@@ -169,7 +171,7 @@ def named(mistake, text):
     return any(re.search(pattern, text, re.IGNORECASE) for pattern in mistake.accept)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_its_own_truth_names_it_and_no_empty_words_do(name):
     mistake = SECOND[name]
     assert named(mistake, mistake.truth)
@@ -178,7 +180,7 @@ def test_its_own_truth_names_it_and_no_empty_words_do(name):
         assert not named(mistake, words)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_its_truth_is_complete(name):
     mistake = SECOND[name]
     assert all((mistake.truth, mistake.refuse, mistake.accept))

@@ -11,11 +11,11 @@ import math
 import random
 import re
 
-import pytest
 import torch
 
 from ropebook import rope
 from tests.fresh_mistakes_third import FRESH, SOUND
+from tests.together import together
 
 WORLDS, ASPECTS = 60, {"base", "frequency", "position", "layout", "hand", "phase", "share", "angle", "value", "length"}
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
@@ -160,7 +160,7 @@ def test_there_are_enough_and_no_two_have_the_same_source():
     assert len(set(sources)) == len(sources)
 
 
-@pytest.mark.parametrize("name", FRESH)
+@together("name", FRESH)
 def test_a_mistake_tells_its_truth_and_names_a_source_with_a_date(name):
     fresh = FRESH[name]
     assert re.fullmatch(r"[A-Z][^.]*(\.\d[^.]*)*(\b[\w.]+\.\w[^.]*)*\.", fresh.truth), (
@@ -172,7 +172,7 @@ def test_a_mistake_tells_its_truth_and_names_a_source_with_a_date(name):
     assert fresh.refuse.startswith(("that ", "the same "))
 
 
-@pytest.mark.parametrize("name", FRESH)
+@together("name", FRESH)
 def test_facts_and_calls_are_known(name):
     fresh = FRESH[name]
     assert {fact["which"] for fact in fresh.facts} in ({"both"}, {"q"}, {"k"}, {"q", "k"})
@@ -183,7 +183,7 @@ def test_facts_and_calls_are_known(name):
     assert fresh.accept
 
 
-@pytest.mark.parametrize("name", FRESH)
+@together("name", FRESH)
 def test_a_mistake_differs_from_the_sound_rotation_in_what_it_claims_and_nowhere_else(name):
     fresh = FRESH[name]
     claimed = {fact["which"] for fact in fresh.facts}
@@ -197,10 +197,10 @@ def test_a_mistake_differs_from_the_sound_rotation_in_what_it_claims_and_nowhere
                 assert error < TOLERANCE[dtype] * 10, f"{which} is wrong in call {call}, {dtype}, {world}"
 
 
-@pytest.mark.parametrize("name", FRESH)
+@together("name", FRESH)
 def test_a_mistake_answers_every_call_and_leaves_its_input_alone(name):
     fresh = FRESH[name]
-    for world, call in itertools.product(worlds_of(fresh, 8), CALLS):
+    for world, call in itertools.product(worlds_of(fresh, 4), CALLS):
         errors(fresh.build, world, call)
 
 
@@ -211,18 +211,18 @@ def matching(fresh, text):
     return [pattern for pattern in fresh.accept if re.search(pattern, text, re.IGNORECASE)]
 
 
-@pytest.mark.parametrize("name", FRESH)
+@together("name", FRESH)
 def test_patterns_accept_the_truth(name):
     assert matching(FRESH[name], FRESH[name].truth)
 
 
-@pytest.mark.parametrize("name", FRESH)
+@together("name", FRESH)
 def test_patterns_accept_nothing_that_says_nothing(name):
     found = {text: matching(FRESH[name], text) for text in SAYS_NOTHING}
     assert not any(found.values()), {text: patterns for text, patterns in found.items() if patterns}
 
 
-@pytest.mark.parametrize("name", FRESH)
+@together("name", FRESH)
 def test_patterns_tell_mistakes_apart(name):
     """A pattern may match at most a tenth of the other mistakes, namely those of its own family."""
     others = [other for other, fresh in FRESH.items() if other != name and matching(FRESH[name], fresh.truth)]
@@ -232,7 +232,7 @@ def test_patterns_tell_mistakes_apart(name):
 # --- Sound functions ---
 
 
-@pytest.mark.parametrize("name", SOUND)
+@together("name", SOUND)
 def test_a_sound_function_is_sound(name):
     for seed, call, dtype in itertools.product(range(6), CALLS, TOLERANCE):
         for which, error in zip("qk", errors(SOUND[name], world_of(seed), call, dtype), strict=True):

@@ -7,13 +7,13 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 from tools import assets
 from tools.paths import BOOK
 
 sys.path.insert(0, str(BOOK / "_ext"))
 import front
+
+from tests.together import together
 
 
 def in_script(expression: str) -> object:
@@ -33,9 +33,7 @@ def test_both_draw_the_same_sector_and_say_the_same_angle():
     ]
 
 
-@pytest.mark.parametrize(
-    ("at", "query", "key"), [(5, 5, 1), (1, 5, 1), (7, 7, 1), (0, 5, 0), (2, 5, 2), (4, 4, 1), (3, 3, 1)]
-)
+@together(("at", "query", "key"), [(5, 5, 1), (1, 5, 1), (7, 7, 1), (0, 5, 0), (2, 5, 2), (4, 4, 1), (3, 3, 1)])
 def test_the_nearer_word_gives_way(at, query, key):
     assert in_script(f"front.chosen({{ query: 5, key: 1 }}, {at})") == {"query": query, "key": key}
 

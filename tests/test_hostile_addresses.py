@@ -11,6 +11,7 @@ import pytest
 from ropebook.explorers.lock import Lock
 from tests.explorers import js
 from tests.test_finding import SMALL, with_search
+from tests.together import together
 from tools.paths import BOOK
 
 MANY = 10_000
@@ -115,7 +116,7 @@ def test_any_question_is_answered():
     assert len({summary for *_, summary in told}) >= 3
 
 
-@pytest.mark.parametrize("letters", ["x" * 6000, "paddingg" * 750, "ab_" * 2000])
+@together("letters", ["x" * 6000, "paddingg" * 750, "ab_" * 2000])
 def test_a_word_of_thousands_of_letters_is_looked_up(letters):
     """The length limit of the search field isn't the only safeguard. The search itself uses only the beginning of a
     long word."""

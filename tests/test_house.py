@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import public
+from tests.together import together
 from tools import architecture
 from tools.imports import statements
 
@@ -58,7 +59,7 @@ def test_every_part_has_its_place():
     assert {part(name) for name in FILES} - {""} == set(ORDER), "give it a place in ORDER, after what it imports"
 
 
-@pytest.mark.parametrize("name", FILES)
+@together("name", FILES)
 def test_arrows_run_one_way(name):
     rank = ORDER.index(part(name)) if part(name) else 0
     for _, imported in statements(tree(name)):
@@ -89,7 +90,7 @@ def foreign_private_names(tree: ast.AST) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
+@together(
     ("source", "found"),
     [
         ("from ropebook import rope\nrope._tables(1)", ["rope._tables"]),
@@ -104,12 +105,12 @@ def test_private_names_of_others_are_seen(source, found):
     assert foreign_private_names(ast.parse(source)) == found
 
 
-@pytest.mark.parametrize("name", FILES)
+@together("name", FILES)
 def test_no_module_uses_anothers_private_names(name):
     assert foreign_private_names(tree(name)) == []
 
 
-@pytest.mark.parametrize("name", FILES)
+@together("name", FILES)
 def test_heavy_imports_stand_where_they_are_used(name):
     """This test checks only imports at the top of a file. A function may import optional packages."""
     allowed = {"torch", "ropebook"} | HEAVY.get(part(name), set()) | set(sys.stdlib_module_names)
@@ -124,7 +125,7 @@ def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name != "ropebook.triton_kernel"])
+@together("name", [name for name in FILES if name != "ropebook.triton_kernel"])
 def test_public_names_exist_and_are_described(name):
     module = importlib.import_module(name)
     assert inspect.getdoc(module)

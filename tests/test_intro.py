@@ -12,6 +12,7 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 from ropebook import efficient
 from tests.helpers import largest, random
 from tests.links import ROLE, lost, prose, typed_numbers
+from tests.together import together
 from tools.paths import BOOK
 
 PAGE = (BOOK / "intro.md").read_text(encoding="utf-8")
@@ -27,8 +28,8 @@ def rope():
     return names["rope"]
 
 
-@pytest.mark.parametrize("dim", [2, 8, 64])
-@pytest.mark.parametrize("base", [10000.0, 5e5])
+@together("dim", [2, 8, 64])
+@together("base", [10000.0, 5e5])
 def test_the_code_to_copy_is_that_of_transformers(rope, dim, base):
     q, positions = random(2, 3, 5, dim), torch.arange(7, 12)
     angles = positions[:, None] * base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
@@ -56,7 +57,7 @@ def turned(arrow: tuple[int, int], quarters: int) -> tuple[int, int]:
     return arrow
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row[0]} and {row[1]}")
+@together("row", rows(), ids=lambda row: f"{row[0]} and {row[1]}")
 def test_the_quarter_turns_are_right(row):
     m, n = int(row[0]), int(row[1])
     q, k = turned((3, 1), m), turned((2, 1), n)

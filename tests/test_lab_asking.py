@@ -14,6 +14,7 @@ from ropebook.lab.model import SCHEMES
 from ropebook.lab.tasks import FIRST
 from tests.helpers import seeds
 from tests.lab_models import METHOD_OPTIONS, tiny
+from tests.together import together
 
 FILES = {"long.py": np.full(4000, ord("."), np.uint8), "short.py": np.full(30, ord(","), np.uint8)}
 FAR = Layout("order", 2048, 256, 2048, contexts=12)
@@ -163,7 +164,7 @@ def test_places_do_not_depend_on_the_text():
     assert torch.equal(generated.near, a.near)
 
 
-@pytest.mark.parametrize(
+@together(
     ("changes", "message"),
     [
         ({"high": 301}, "high must be an integer >= 16 and <= 300, got 301"),
@@ -211,7 +212,7 @@ def test_a_model_answers_as_if_it_read_all_of_it_for_each_question(scheme, monke
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("method", ["linear", "yarn", "log_n", "rerope", "self_extend", "dynamic_ntk"])
+@together("method", ["linear", "yarn", "log_n", "rerope", "self_extend", "dynamic_ntk"])
 def test_a_model_with_a_method_too(method):
     model, asked = with_method(tiny(), method, METHOD_OPTIONS[method]), contexts(SMALL, FILES)
     fixed = causal.at_length(model, SMALL.length + 1)

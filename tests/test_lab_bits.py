@@ -19,6 +19,7 @@ from tests.lab_models import (
     slow_method,
     tiny,
 )
+from tests.together import together
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def test_with_small_steps_they_see_nearly_all_of_the_window(model):
         windowed_bits(model, windows, 8, 3)
 
 
-@pytest.mark.parametrize("length, window, message", [(6, 8, "T = 6"), (42, 8, "multiples of 4"), (40, 7, "even")])
+@together("length, window, message", [(6, 8, "T = 6"), (42, 8, "multiples of 4"), (40, 7, "even")])
 def test_windows_that_do_not_fit(model, length, window, message):
     with pytest.raises(ValueError, match=message):
         windowed_bits(model, random_windows(1, length), window)

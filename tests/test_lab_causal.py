@@ -10,12 +10,13 @@ from ropebook.lab.frequencies import rotary_of, with_frequencies
 from ropebook.lab.heads import queries_and_keys
 from ropebook.lab.longer import with_method
 from tests.lab_models import METHOD_OPTIONS, tiny
+from tests.together import together
 
 TEXT = torch.arange(24)[None] + 40
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("factor", causal.WAYS.values())
+@together("factor", causal.WAYS.values())
 def test_pairs_have_another_frequency_in_every_layer(factor):
     model = tiny()
     theta = rotary_of(model).inv_freq
@@ -50,7 +51,7 @@ def test_a_model_is_left_as_it_was():
     assert changed(model, [0], 0.0).embedding.weight is model.embedding.weight
 
 
-@pytest.mark.parametrize(
+@together(
     ("given", "message"),
     [
         (([4], 0.0), "pair must be an integer >= 0 and <= 3, got 4"),

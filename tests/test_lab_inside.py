@@ -18,6 +18,7 @@ from ropebook.lab.inside import Attention
 from ropebook.lab.longer import with_method
 from ropebook.lab.model import LanguageModel, alibi_bias
 from ropebook.rotary_attention import LlamaModel
+from tests.together import together
 
 L = 16
 
@@ -55,7 +56,7 @@ def walked(model, tokens):
 SCHEMES = ["rope-10000", "alibi", "none", "learned", "sinusoidal"]
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@together("scheme", SCHEMES)
 def test_queries_and_keys_are_those_of_the_layers(scheme):
     model, tokens = model_of(scheme), texts()
     found = inside.queries_and_keys(model, tokens)
@@ -122,8 +123,8 @@ def test_many_texts_are_streamed():
 # --- Attention by distance ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("start", [None, 0, 6])
+@together("scheme", SCHEMES)
+@together("start", [None, 0, 6])
 def test_attention_by_distance_against_loops(scheme, start):
     model, tokens = model_of(scheme), texts(rows=2, length=7)
     found = inside.attention_by_distance(model, tokens, start)
@@ -325,8 +326,8 @@ def test_a_pair_switched_off_and_proportional_rotary():
 # --- Decoding -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["rope-10000", "alibi"])
-@pytest.mark.parametrize("prefill", [1, 9, 19])
+@together("scheme", ["rope-10000", "alibi"])
+@together("prefill", [1, 9, 19])
 def test_decoding_with_a_cache_is_reading_the_whole(scheme, prefill):
     model, windows = model_of(scheme), texts(length=21)
     found = inside.decoded_bits(model, windows, prefill)

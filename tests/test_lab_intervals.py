@@ -8,6 +8,7 @@ import torch
 
 from ropebook.lab import intervals as I
 from ropebook.lab.means import over_files
+from tests.together import together
 
 # values from printed tables of Student's t
 TABLE = [
@@ -23,7 +24,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("probability", "freedom", "printed"), TABLE)
+@together(("probability", "freedom", "printed"), TABLE)
 def test_student_is_that_of_the_tables(probability, freedom, printed):
     assert I.student(probability, freedom) == pytest.approx(printed, abs=5.1e-5)
 

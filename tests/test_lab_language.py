@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ropebook.lab import data
 from ropebook.lab import language as L
 from tests.helpers import seeds
+from tests.together import together
 
 
 @given(seeds, st.integers(1, 300))
@@ -83,7 +84,7 @@ def test_more_context_never_costs_more(seed, length, context):
     assert (L.bits(written, 10**6) == everything).all()
 
 
-@pytest.mark.parametrize("context", [1, 33, 129, 257])
+@together("context", [1, 33, 129, 257])
 def test_the_expected_cost_is_the_mean_over_many_texts(context):
     draws = np.random.default_rng(1)
     costs = [L.bits(L.text(400, draws), context)[301::2] for _ in range(800)]

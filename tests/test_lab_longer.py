@@ -10,6 +10,7 @@ from ropebook.lab.bits import position_bits
 from ropebook.lab.longer import with_method
 from ropebook.rotary_attention import RotaryAttention
 from tests.lab_models import METHOD_OPTIONS, L, bits_from, decoded, random_windows, slow_method, tiny
+from tests.together import together
 
 EXACT = 1e-10  # for float64 results after two layers
 
@@ -42,7 +43,7 @@ def test_a_method_shares_weights_and_one_rotary(model):
     assert with_method(model, "none") is model
 
 
-@pytest.mark.parametrize("scheme", ["learned", "sinusoidal", "alibi", "none"])
+@together("scheme", ["learned", "sinusoidal", "alibi", "none"])
 def test_a_model_that_does_not_rotate_takes_no_method(scheme):
     with pytest.raises(ValueError, match=f"must rotate its queries and keys, got scheme '{scheme}'"):
         with_method(tiny(scheme), "linear", {"factor": 2.0})

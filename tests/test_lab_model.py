@@ -25,6 +25,7 @@ from ropebook.attention import causal_mask
 from ropebook.lab import model as M
 from ropebook.rotary_attention import llama
 from tests.rotary_attention_helpers import error
+from tests.together import together
 
 SCHEMES = ["learned", "sinusoidal", "rope-100", "rope-10000", "rope-500000", "alibi", "none"]
 BASES = {"rope-100": 100.0, "rope-10000": 10000.0, "rope-500000": 500000.0}
@@ -157,7 +158,7 @@ def test_the_same_logits_as_transformers(scheme):
     assert (error(other, expected) > 1e-2) == (scheme in BASES)
 
 
-@pytest.mark.parametrize("scheme", BASES)
+@together("scheme", BASES)
 def test_a_rope_scheme_is_a_llama_model(scheme):
     model = make(scheme)
     llama = R.LlamaModel(256, 16, 24, 2, 4, tied=True, base=BASES[scheme], layout="half", dtype=torch.float64)
@@ -224,7 +225,7 @@ def test_without_a_scheme_positions_say_nothing():
 # --- ALiBi ---
 
 
-@pytest.mark.parametrize("n_heads", [1, 2, 3, 4, 8, 12, 16])
+@together("n_heads", [1, 2, 3, 4, 8, 12, 16])
 def test_alibi_is_that_of_bloom(n_heads):
     """Bloom's bias is the slope times the key's position. The query's position would only shift a whole row of scores,
     and softmax ignores such a shift."""
@@ -299,7 +300,7 @@ def test_alibi_takes_positions_that_count():
 
 
 @every_scheme
-@pytest.mark.parametrize("chunks", [[16], [1] * 16, [9, 1, 1, 5]], ids=str)
+@together("chunks", [[16], [1] * 16, [9, 1, 1, 5]], ids=str)
 def test_chunks_with_caches_give_what_all_at_once_gives(scheme, chunks):
     model = make(scheme)
     caches = model.new_caches(LENGTH)
@@ -360,7 +361,7 @@ def test_every_device(device, scheme):
 
 
 @every_scheme
-@pytest.mark.parametrize("dtype, close", [(torch.float32, 1e-5), (torch.bfloat16, 0.2)], ids=str)
+@together("dtype, close", [(torch.float32, 1e-5), (torch.bfloat16, 0.2)], ids=str)
 def test_every_dtype(scheme, dtype, close):
     out = make(scheme, dtype)(TOKENS)
     assert out.dtype == dtype
@@ -458,7 +459,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("call, kind, message", BAD, ids=range(len(BAD)))
+@together("call, kind, message", BAD, ids=range(len(BAD)))
 def test_bad_input_is_refused(call, kind, message):
     with pytest.raises(kind, match=re.escape(message)):
         call()

@@ -8,6 +8,7 @@ import pytest
 
 from ropebook import results
 from ropebook.lab import order
+from tests.together import together
 
 FOLDER = Path(__file__).resolve().parent.parent / "results" / "asking"
 
@@ -30,7 +31,7 @@ def test_a_twin_has_the_most_similar_share():
     assert order.twin(told, 1) != 1
 
 
-@pytest.mark.parametrize("name", ["none", "none-", "none-10", ""])
+@together("name", ["none", "none-", "none-10", ""])
 def test_names_that_are_no_models(name):
     with pytest.raises(ValueError, match="name must be a model's, as 'none-0', got"):
         order.id_of(name)

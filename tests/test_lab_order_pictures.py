@@ -8,6 +8,7 @@ from ropebook.extrapolation import make
 from ropebook.lab import extensions, rule_two
 from ropebook.lab import order_pictures as O
 from ropebook.lab.causal import half_turn_pair
+from tests.together import together
 
 CHOSEN = {"ntk_by_parts": 2, "yarn": 4, "self_extend": 128, "rerope": 192}
 METHODS = {one.id: one for one in extensions.extensions(CHOSEN)}
@@ -53,7 +54,7 @@ def test_bands_are_means_over_seeds_and_stand_beside_the_model_as_it_is():
     assert np.allclose(columns["found within L, held still"], [0.9, 0.9, 1.0])
 
 
-@pytest.mark.parametrize(("id", "times"), [("linear/8", 8), ("yarn/8", 8), ("log_n", 1), ("ntk/8", None)])
+@together(("id", "times"), [("linear/8", 8), ("yarn/8", 8), ("log_n", 1), ("ntk/8", None)])
 def test_periods_under_a_method(id, times):
     plain, slowed = O.period_with(None, 8), O.period_with(METHODS[id], 8)
     if times is None:

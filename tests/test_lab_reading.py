@@ -13,6 +13,7 @@ from ropebook.lab import int8, reading
 from ropebook.lab.bits import position_bits
 from ropebook.lab.longer import with_method
 from ropebook.lab.model import pretrained
+from tests.together import together
 
 TEXT = b"def area(width, height):\n    return width * height\n"
 
@@ -42,7 +43,7 @@ def test_another_base_is_another_model():
     assert (same.bits - other.bits).abs().max() > 0.5
 
 
-@pytest.mark.parametrize("method", ["none", "ntk", "rerope"])
+@together("method", ["none", "ntk", "rerope"])
 def test_attention_is_a_distribution_over_what_came_before(method):
     model = reading.reader(method=method)
     for place in (1, 20, len(TEXT) - 1):
@@ -62,7 +63,7 @@ def test_what_is_packed_is_the_model():
         assert torch.equal(weight, model[name])
 
 
-@pytest.mark.parametrize(
+@together(
     ("wrong", "message"),
     [
         (lambda: reading.read("abc"), "text must be bytes, got str"),

@@ -14,6 +14,7 @@ from ropebook.lab.longer import with_method
 from ropebook.lab.model import LanguageModel
 from ropebook.lab.rule import Bits, Cached, Comparison, Share
 from tests.lab_worlds import ABLE, CHOSEN, FILES, change, world
+from tests.together import together
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def test_the_control(alike):
 # --- the rule ---
 
 
-@pytest.mark.parametrize(
+@together(
     ("expected", "mean", "different", "null", "word"),
     [
         ("lower", -1, True, False, "holds"),
@@ -202,7 +203,7 @@ def test_what_was_chosen_is_not_compared_with_itself():
     assert set(C.CLAIMS) - left == {"YaRN β"}
 
 
-@pytest.mark.parametrize(
+@together(
     ("outcomes", "word"),
     [
         ("hhhh", "holds"),

@@ -7,6 +7,7 @@ import pytest
 
 from ropebook.lab import rule_two as R
 from ropebook.lab.rule_two import LAYOUTS, Answers, Bits, Claim, Comparison
+from tests.together import together
 
 SEEDS = (0, 1, 2)
 
@@ -31,7 +32,7 @@ def verdict(comparison, **cells):
 PLAIN = Answers("none", "order")
 
 
-@pytest.mark.parametrize(
+@together(
     ("chances", "expected", "outcome"),
     [
         ((0.5, 0.5), "same", "holds"),

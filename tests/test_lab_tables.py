@@ -5,6 +5,7 @@ import pytest
 
 from ropebook.lab import claims, measured, rule, tables
 from tests.lab_worlds import ABLE, change, ending, world
+from tests.together import together
 
 SEEDS = (0, 1, 2)
 
@@ -115,7 +116,7 @@ def test_then_and_now(opened):
         tables.then_and_now([{"id": "S2.8a", "claim": "is no longer asked", "verdict": "holds here"}], opened)
 
 
-@pytest.mark.parametrize(
+@together(
     "then, now, change",
     [
         ("holds", "mostly fails", "reversed"),

@@ -25,6 +25,7 @@ from ropebook.lab import data, training
 from ropebook.lab.model import SCHEMES, LanguageModel
 from ropebook.lab.training import Trainer
 from tests.lab_models import Text, Windows
+from tests.together import together
 
 HERE = Path(__file__).resolve().parent
 TINY = {"length": 16, "dim": 16, "hidden_dim": 24, "n_layers": 1, "n_heads": 2, "rows": 4, "steps": 12, "warmup": 4}
@@ -527,7 +528,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("settings, kind, message", BAD, ids=range(len(BAD)))
+@together("settings, kind, message", BAD, ids=range(len(BAD)))
 def test_bad_settings_are_refused(settings, kind, message):
     with pytest.raises(kind, match=re.escape(message)):
         tiny(**settings)

@@ -9,6 +9,7 @@ from ropebook.lab import data, language, tasks, trials
 from ropebook.lab.model import SCHEMES
 from ropebook.lab.parts import Parts
 from ropebook.lab.training import Trainer
+from tests.together import together
 
 TEXT = (np.arange(3000) % 90 + 33).astype(np.uint8)
 PARTS = Parts(TEXT, {"d.py": TEXT}, {"h.py": TEXT}, (), "sha", "3")
@@ -24,7 +25,7 @@ def test_every_scheme_with_three_seeds():
     assert trials.TRIALS[0].rows % len(trials.KINDS) == 0
 
 
-@pytest.mark.parametrize("kind", trials.KINDS)
+@together("kind", trials.KINDS)
 def test_a_row_of_each_kind(kind):
     row = trials.row(kind, TEXT, 257, np.random.default_rng(0))
     assert row.shape == (257,)

@@ -10,6 +10,7 @@ from ropebook.lab.model import SCHEMES
 from ropebook.lab.parts import Parts
 from ropebook.lab.training import Trainer
 from ropebook.lab.variants import Variant
+from tests.together import together
 
 TEXT = (np.arange(3000) % 90 + 33).astype(np.uint8)
 PARTS = Parts(TEXT, {"d.py": TEXT}, {"h.py": TEXT}, (), "sha", "3")
@@ -92,7 +93,7 @@ def test_partial_rotation_is_trained_stored_and_read(tmp_path):
     assert not torch.allclose(whole(tokens), model(tokens), atol=1e-3)
 
 
-@pytest.mark.parametrize(
+@together(
     ("changes", "message"),
     [
         ({"scheme": "alibi", "bias_lr": 0.1}, "scheme of a bias_lr must be one of"),

@@ -12,6 +12,7 @@ import pytest
 from ropebook import proofs
 from ropebook.proofs import Claim, Proof
 from tests.scripts import extension
+from tests.together import together
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_a_check_that_claims_nothing_is_an_error():
         proofs.holds(check(function=lambda wrong=False: []))
 
 
-@pytest.mark.parametrize(
+@together(
     ("arguments", "message"),
     [
         ({"label": "a", "twin": "t", "implements": "math.sqrt"}, "label must look like"),

@@ -9,6 +9,7 @@ import torch
 
 from ropebook import efficient, mistakes, sinusoidal
 from tests.helpers import largest, random, seeded
+from tests.together import together
 
 LAYOUTS = ["interleaved", "half"]
 
@@ -27,8 +28,8 @@ CAUGHT_BY = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", [*CAUGHT_BY, "correct"])
+@together("layout", LAYOUTS)
+@together("name", [*CAUGHT_BY, "correct"])
 def test_each_mistake_is_caught_by_its_tests_and_by_no_other(name, layout):
     assert set(mistakes.MISTAKES) == set(CAUGHT_BY)
     function = mistakes.correct if name == "correct" else mistakes.MISTAKES[name]
@@ -76,7 +77,7 @@ class Reader:
         return x[pad:]
 
 
-@pytest.mark.parametrize("wrong", ["", "offset", "is_causal", "nan", "base"])
+@together("wrong", ["", "offset", "is_causal", "nan", "base"])
 def test_wrong_use_of_a_right_rotation_is_found_by_reading_in_other_ways(wrong):
     reader, text, longer = Reader(wrong), random(6, 8), random(12, 8)
     alone = reader(text)
@@ -166,7 +167,7 @@ def test_rotations_are_compared_on_the_same_numbers():
         assert wrong == again == (getattr(alone, name) if name in CAUGHT_BY["key_value"] else None)
 
 
-@pytest.mark.parametrize("name", mistakes.MISTAKES)
+@together("name", mistakes.MISTAKES)
 def test_a_mistake_is_made_in_every_head_alike(name):
     # There are five positions, and each head has eight entries. The leading sizes differ from both of these numbers.
     q, k, v = random(3, 2, 3, 5, 8)
@@ -202,7 +203,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
+@together(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         eval(call, {**vars(mistakes), "P": P, "V": V})

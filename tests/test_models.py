@@ -16,6 +16,7 @@ from ropebook.explain import explain
 from ropebook.models import file, guide
 from tests.explorers import js
 from tests.links import lost
+from tests.together import together
 from tools.paths import BOOK
 
 PAGE = "models.md"
@@ -45,7 +46,7 @@ def test_enough_rows_count_and_they_are_of_many_kinds():
     assert {"2021", "2026"} <= years <= {f"202{digit}" for digit in range(1, 7)}
 
 
-@pytest.mark.parametrize("beginning", TALKED_OF)
+@together("beginning", TALKED_OF)
 def test_the_models_that_the_book_talks_of_are_there_and_count(beginning):
     assert any(row.name.startswith(beginning) and row.counts for row in ROWS)
 
@@ -126,8 +127,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("column", "value", "message"), WRONG)
+@together(("column", "value", "message"), WRONG)
 def test_values_that_cannot_be_are_refused(data, column, value, message):
+    data = copy.deepcopy(data)
     row_of(data, "Llama-3-8B")["values"][column]["value"] = value
     with pytest.raises((ValueError, TypeError), match=re.escape(message)) as refused:
         M.read(data)
@@ -259,7 +261,7 @@ def test_rows_lead_to_the_explainer_with_their_numbers():
         assert set(report.names()) <= {"no-model-type"}, row.name
 
 
-@pytest.mark.parametrize("name", ["Kimi-K3", "Phi-3-mini-128k-instruct", "Qwen-1.8B"])
+@together("name", ["Kimi-K3", "Phi-3-mini-128k-instruct", "Qwen-1.8B"])
 def test_rows_whose_numbers_make_no_configuration_lead_nowhere(name):
     assert M.explained(next(row for row in ROWS if row.name == name)) == ""
 

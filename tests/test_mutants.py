@@ -3,9 +3,8 @@ every module that the script names."""
 
 import ast
 
-import pytest
-
 from tests.scripts import benchmark
+from tests.together import together
 
 mutants = benchmark("mutants")
 
@@ -43,7 +42,7 @@ def test_each_mutation_changes_one_thing_and_no_annotation():
         assert EXPECTED[text] in changed[0], text
 
 
-@pytest.mark.parametrize("module", [*mutants.MODULES, *mutants.FEW])
+@together("module", [*mutants.MODULES, *mutants.FEW])
 def test_a_module_that_is_named_exists_and_has_tests(module):
     assert (mutants.ROOT / "code" / "ropebook" / f"{module}.py").is_file()
     tests = mutants.tests_of(module)

@@ -32,6 +32,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
+from tests.together import together
 from tools import book as builder
 from tools import execute, notebooks
 from tools.markdown import NotebookError, Writer
@@ -249,14 +250,14 @@ def test_a_work_is_listed_once_although_its_page_was_resolved_for_the_site_too(b
     assert "cut short" not in works
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@together("name", ERRORS)
 def test_what_a_notebook_cannot_show_is_an_error_that_names_the_page(book, name):
     page = f"wrong-{name.replace(' ', '-')}"
     with pytest.raises(NotebookError, match=f"^{page}.*: {re.escape(ERRORS[name][1])}"):
         book.cells(page)
 
 
-@pytest.mark.parametrize("name", WARNINGS)
+@together("name", WARNINGS)
 def test_what_means_nothing_is_a_warning_that_names_the_line(book, name):
     """The book is built with warnings as errors, so each of these warnings stops the build."""
     _, line, message = WARNINGS[name]
@@ -384,7 +385,7 @@ def leftovers(markdown: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
+@together(
     "raw",
     ["{eq}`x`", "a {cite:t}`b`", "```{note}\na\n```", ":::{note}\na\n:::", "::: a", "% a", "+++", "(x)=", "A\n: b"]
     + ["a[^b]\n\n[^b]: c", "a[^b]", "- ```{math}\n  a\n  ```", "> (x)=", "$$ a $$ (b)", "| a |\n|---|\n| {eq}`x` |"],
@@ -410,7 +411,7 @@ def test_a_chapter_says_all_that_its_page_says_and_no_myst(chapter, written_note
     assert len(re.findall(r"\\tag\{[\d.]+\}", "\n".join(prose))) == len(labels)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+@together("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_a_notebook_is_light(chapter, written_notebooks):
     assert (written_notebooks / f"{chapter.stem}.ipynb").stat().st_size < 2_000_000
 
@@ -490,7 +491,7 @@ def drawing(markup: str) -> ElementTree.Element:
     return ElementTree.fromstring(base64.b64decode(re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', markup)[1]))
 
 
-@pytest.mark.parametrize(
+@together(
     ("attributes", "size"),
     [
         ('viewBox="0 0 300 150"', ("300", "150")),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import ropebook
+from tests.together import together
 
 
 def loaded(code: str) -> set[str]:
@@ -40,7 +41,7 @@ def test_a_module_is_there_when_it_is_asked_for():
     assert not {name.split(".")[0] for name in found} & {"matplotlib", "sympy", "transformers", "IPython"}
 
 
-@pytest.mark.parametrize("name", sorted(ropebook._HOMES))
+@together("name", sorted(ropebook._HOMES))
 def test_a_main_name_is_that_of_its_module(name):
     module = importlib.import_module(f"ropebook.{ropebook._HOMES[name]}")
     assert getattr(ropebook, name) is getattr(module, name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tests.scripts import extension
+from tests.together import together
 
 plumbing, wrapping = extension("plumbing"), extension("wrapping")
 
@@ -20,7 +20,7 @@ PRINTED = new_output("stream", text="a: 1 (at most 2)")
 VALUE = new_output("execute_result", {"text/plain": "tensor(1)"})
 
 
-@pytest.mark.parametrize(
+@together(
     ("source", "outputs", "words"),
     [
         ("import math\n\nfrom ropebook.show import show\n\ntorch.set_num_threads(1)", [], "The imports"),

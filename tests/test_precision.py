@@ -14,6 +14,7 @@ from ropebook import precision, sinusoidal
 from ropebook.efficient import rotate_by_pairs
 from tests.helpers import largest, seeded
 from tests.links import text
+from tests.together import together
 
 
 def test_bfloat16_positions_collide_from_257_on():
@@ -103,8 +104,8 @@ def off(q, k, m, distance, rounded):
     return (rough - exact).abs() / (q.norm(dim=-1) * k.norm(dim=-1))
 
 
-@pytest.mark.parametrize("rounded", precision.ROUNDED)
-@pytest.mark.parametrize(("m", "distance"), [(1001, 7), (88014, 10)])
+@together("rounded", precision.ROUNDED)
+@together(("m", "distance"), [(1001, 7), (88014, 10)])
 def test_the_worst_case_is_reached_and_never_passed(rounded, m, distance):
     dim = 32
     found = precision.score_error(torch.tensor([m]), dim, distance=distance, rounded=rounded)
@@ -121,8 +122,8 @@ def test_the_worst_case_is_reached_and_never_passed(rounded, m, distance):
     assert off(*others, m, distance, rounded).square().mean().sqrt().item() == pytest.approx(found.rms.item(), rel=0.2)
 
 
-@pytest.mark.parametrize("m", [3, 70_000])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@together("m", [3, 70_000])
+@together("dtype", [torch.bfloat16, torch.float32])
 def test_the_worst_case_of_a_rounded_result(m, dtype):
     found = precision.score_error(torch.tensor([m]), 64, rounded="result", dtype=dtype, generator=seeded())
     # slightly above half a step, because the conversion from float64 to bfloat16 goes through float32
@@ -200,7 +201,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
+@together(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         eval(call, {**vars(precision), "P": P})

@@ -14,6 +14,7 @@ import torch
 
 from ropebook import proofs, sinusoidal
 from ropebook.proofs import sinusoidal as P
+from tests.together import together
 
 REGISTRY = proofs.registry()
 IDENTITIES = [label for label, proof in REGISTRY.items() if proof.kind == "identity"]
@@ -50,17 +51,14 @@ def test_the_sinusoidal_identities_are_registered():
     assert {proof.kind for proof in REGISTRY.values()} <= {"identity", "definition", "statement"}
 
 
-@pytest.mark.parametrize("label", REGISTRY)
-def test_check_holds(label):
-    assert proofs.holds(REGISTRY[label])
+@pytest.mark.parametrize("module", sorted({proof.source.partition(":")[0] for proof in REGISTRY.values()}))
+def test_each_check_holds_and_its_wrong_twin_is_refused(module):
+    of_module = {label: proof for label, proof in REGISTRY.items() if proof.source.partition(":")[0] == module}
+    assert [label for label, proof in of_module.items() if not proofs.holds(proof)] == []
+    assert [label for label, proof in of_module.items() if not proofs.refused(proof)] == []
 
 
-@pytest.mark.parametrize("label", REGISTRY)
-def test_wrong_twin_is_refused(label):
-    assert proofs.refused(REGISTRY[label])
-
-
-@pytest.mark.parametrize("label", REGISTRY)
+@together("label", REGISTRY)
 def test_source_points_at_the_function(label):
     proof = REGISTRY[label]
     file, line = proof.source.rsplit(":", 1)
@@ -69,7 +67,7 @@ def test_source_points_at_the_function(label):
     assert label in "".join(text[int(line) - 1 : int(line) + 1])
 
 
-@pytest.mark.parametrize("label", REGISTRY)
+@together("label", REGISTRY)
 def test_each_check_says_what_it_checks(label):
     says = REGISTRY[label].says
     assert len(says) >= 8
@@ -112,7 +110,7 @@ def near(one, other):
     return one.shape == other.shape and torch.allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("pair", range(DIM // 2))
+@together("pair", range(DIM // 2))
 def test_shift_and_rotation_are_those_of_the_module(pair):
     block = slice(2 * pair, 2 * pair + 2)
     encoding = sinusoidal.encoding([M + K], DIM, BASE, torch.float64)[0, block, None]
@@ -146,7 +144,7 @@ def test_kernel_norm_and_four_terms_are_those_of_the_module():
     assert near(right, terms.total.reshape(1, 1))
 
 
-@pytest.mark.parametrize("label", [label for label in IDENTITIES if label.startswith("eq-sinusoidal-")])
+@together("label", [label for label in IDENTITIES if label.startswith("eq-sinusoidal-")])
 def test_a_wrong_twin_is_false_and_not_merely_unproved(label):
     for left, right in sides(label, wrong=True):
         assert left.shape == right.shape
@@ -156,7 +154,7 @@ def test_a_wrong_twin_is_false_and_not_merely_unproved(label):
 # --- The comparison itself ---
 
 
-@pytest.mark.parametrize(
+@together(
     ("left", "right"),
     [
         (sympy.sin(x) ** 2 + sympy.cos(x) ** 2, sympy.Integer(1)),
@@ -176,7 +174,7 @@ def test_what_is_equal_is_proved(left, right):
     assert not proofs.refused(proof)
 
 
-@pytest.mark.parametrize(
+@together(
     ("left", "right"),
     [
         (sympy.sin(x), sympy.cos(x)),
@@ -223,7 +221,7 @@ def test_a_proof_about_other_letters_is_an_error():
     assert proofs.refused(proof_of((x + y, y + x), wrong=[(x, sympy.Integer(0))]))  # a twin may lack one of the symbols
 
 
-@pytest.mark.parametrize("side", [1.0, "x", True, [x]])
+@together("side", [1.0, "x", True, [x]])
 def test_only_expressions_can_be_proved(side):
     for pair in ((x, side), (side, x)):
         with pytest.raises(TypeError, match="eq-test: a side must be a sympy expression or matrix, got"):
@@ -296,7 +294,7 @@ def test_registering_definitions_and_statements():
         assert proofs.refused(proof)
 
 
-@pytest.mark.parametrize(
+@together(
     "name",
     [
         "ropebook.sinusoidal.nothing",
@@ -318,21 +316,21 @@ REGISTER = {
 }
 
 
-@pytest.mark.parametrize("kind", REGISTER)
-@pytest.mark.parametrize("label", ["sinusoidal", "eq-", "eq-Big", "eq-a b", "xeq-a", "eq-a\n", "", None, 3])
+@together("kind", REGISTER)
+@together("label", ["sinusoidal", "eq-", "eq-Big", "eq-a b", "xeq-a", "eq-a\n", "", None, 3])
 def test_labels_have_a_form(kind, label):
     with pytest.raises(ValueError, match="label must look like 'eq-sinusoidal-shift', got "):
         REGISTER[kind](label, "a slip")
 
 
-@pytest.mark.parametrize("kind", REGISTER)
-@pytest.mark.parametrize("twin", ["", "  ", None, True])
+@together("kind", REGISTER)
+@together("twin", ["", "  ", None, True])
 def test_a_twin_is_described(kind, twin):
     with pytest.raises(ValueError, match="twin must say what is wrong"):
         REGISTER[kind]("eq-fine", twin)
 
 
-@pytest.mark.parametrize(
+@together(
     ("error", "allowed", "expected"),
     [(0, 0, True), (1, 1, True), (0.9, 1, True), (1.1, 1, False), (math.nan, 1, False)],
 )
@@ -376,7 +374,7 @@ def test_the_examples_of_the_documentation_run():
 # --- One chapter's proofs ---
 
 
-@pytest.mark.parametrize("label", REGISTRY)
+@together("label", REGISTRY)
 def test_a_label_names_its_module(label):
     module = Path(REGISTRY[label].source.partition(":")[0]).stem
     assert f"{label}-".startswith(f"eq-{module.replace('_', '-')}-")
@@ -392,7 +390,7 @@ def test_a_proof_is_found_without_the_other_chapters():
     assert done.stdout.split() == ["ropebook.proofs.complex_plane", "ropebook.proofs.measuring"]
 
 
-@pytest.mark.parametrize("label", ["eq-complex-plane-nothing", "eq-complex", "eq-nothing-of-this", ""])
+@together("label", ["eq-complex-plane-nothing", "eq-complex", "eq-nothing-of-this", ""])
 def test_a_label_that_nothing_checks_is_not_found(label):
     with pytest.raises(KeyError, match=re.escape(repr(label))):
         proofs.find(label)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
 import torch
 
 from ropebook import rope
 from tests.links import LINK, ROLE, lost, prose, typed_numbers
+from tests.together import together
 
 PAGE = "questions.md"
 GROUPS = ("Learning", "Implementing", "Converting", "Extending", "Debugging: symptom, cause, fix")
@@ -61,7 +61,7 @@ def test_every_link_lands_and_every_number_is_glued():
     assert lost(PAGE) == []
 
 
-@pytest.mark.parametrize(("question", "answer"), QUESTIONS, ids=[question for question, _ in QUESTIONS])
+@together(("question", "answer"), QUESTIONS, ids=[question for question, _ in QUESTIONS])
 def test_an_answer_is_short_has_its_number_and_says_where_it_is_shown(question, answer):
     text, where = answer.split("[Shown here](", 1)
     assert len(re.findall(r"[.:?](?:\s|$)", re.sub(r"\*(?:Cause|Fix):\*", "", text))) <= 5, "one to three sentences"
@@ -77,7 +77,7 @@ def test_most_were_asked_somewhere():
     assert len(asked) >= 40
 
 
-@pytest.mark.parametrize(("question", "answer"), [one for one in questions()[GROUPS[-1]].items()])
+@together(("question", "answer"), [one for one in questions()[GROUPS[-1]].items()])
 def test_a_symptom_has_its_cause_and_its_fix(question, answer):
     assert answer.index("*Cause:*") < answer.index("*Fix:*")
 

@@ -16,6 +16,7 @@ from ropebook.real.layers import in_each_layer
 from ropebook.real.lookback import look_back
 from ropebook.rotary_attention import LlamaModel
 from tests.helpers import seeded
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
 LAYERS, HEADS, KV_HEADS, PAIRS, VOCABULARY = 2, 4, 2, 4, 50
@@ -119,7 +120,7 @@ def test_a_bin_without_tokens_has_no_score(model):
     assert (found.weights[..., 1] == 0).all()
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "sentence"),
     [
         (lambda m: distance_bias(m, text(1, 7)), "tokens must be (batch, 8 or more), got (1, 7)"),

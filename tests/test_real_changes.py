@@ -12,6 +12,7 @@ from ropebook.real.changes import Change, slow, slowed
 from ropebook.rotary_attention import LlamaModel
 from tests import tiny_gguf
 from tests.rotary_attention_helpers import error
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
 TOKENS = torch.randint(300, (1, 60), generator=torch.Generator().manual_seed(0))
@@ -58,7 +59,7 @@ def test_a_change_says_what_it_is():
     assert theta.tolist() == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "sentence"),
     [
         (lambda: slow(3, 2), "last must be an integer >= 3, got 2"),

@@ -15,6 +15,7 @@ from ropebook.real.penalty import PIECE, held, with_penalty
 from ropebook.rotary_attention import LlamaModel
 from tests.helpers import random, seeded
 from tests.rotary_attention_helpers import error
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
 LAYERS, HEADS, KV_HEADS, DIM = 2, 4, 2, 32
@@ -50,7 +51,7 @@ def by_hand(model, tokens, added):
     return model.lm_head(model.norm(x))
 
 
-@pytest.mark.parametrize("length", [1, 2, 30, PIECE, PIECE + 1, 2 * PIECE + 44])
+@together("length", [1, 2, 30, PIECE, PIECE + 1, 2 * PIECE + 44])
 def test_against_tables_of_scores(model, length):
     tokens = text(2 if length < 100 else 1, length)
     added = random(LAYERS, HEADS, length + 5)
@@ -70,7 +71,7 @@ def test_what_is_held_stays_as_it_was_at_the_trained_length(model):
         torch.testing.assert_close((scores + added)[..., 20:], scores[..., 20:21].expand(-1, -1, 30))
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "sentence"),
     [
         (lambda m: with_penalty(m, torch.zeros(2, 3, 4)), "added must be (layers, heads, distances), 2 and 4"),

@@ -9,6 +9,7 @@ import torch
 from ropebook import real
 from ropebook.rotary_attention import LlamaModel
 from tests.helpers import LargestTensor, seeded
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
 VOCABULARY = 500
@@ -24,7 +25,7 @@ def text(length):
     return torch.randint(VOCABULARY, (length,), generator=seeded())
 
 
-@pytest.mark.parametrize("piece", [1, 7, 40, 512])
+@together("piece", [1, 7, 40, 512])
 def test_losses_are_those_of_the_logits(model, piece):
     tokens = text(41)
     expected = -model(tokens[None, :-1])[0].log_softmax(-1)[torch.arange(40), tokens[1:]]
@@ -46,7 +47,7 @@ def test_the_model_stays_as_it_is(model):
     assert real.losses(model, text(2)).shape == (1,)
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "kind", "sentence"),
     [
         (lambda m: real.losses(m, text(1)), ValueError, r"tokens must be \(seq,\), two or more, got \(1,\)"),

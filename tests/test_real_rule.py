@@ -11,6 +11,7 @@ import pytest
 from ropebook import results
 from ropebook.real import published, rule, texts
 from ropebook.real.rule import BEYOND, HELD_OUT, WITHIN, Claim, Comparison, judge
+from tests.together import together
 
 STRETCHES = 48
 CODE = ("tarfile", "datetime")
@@ -41,7 +42,7 @@ LOW = (lambda p: 1 + p, lambda p: 2 + p + noise(p))
 HIGH = (lambda p: 1 + p + noise(p), lambda p: 3 + p)
 
 
-@pytest.mark.parametrize(
+@together(
     ("a", "b", "expected", "band", "outcome"),
     [
         (LOW, HIGH, "lower", BEYOND, "holds"),
@@ -86,7 +87,7 @@ def test_the_correction_is_over_all_comparisons():
     assert judge(claim("higher") + many, numbers(**changes))["it"][0].outcome == "undecided"
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "sentence"),
     [
         (lambda: judge(claim("lower"), numbers(a=LOW)), "numbers must have the change 'b' of the text 'tarfile'"),

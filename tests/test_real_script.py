@@ -213,17 +213,16 @@ def test_rows_that_decide_resume_and_are_judged_only_when_all_are_there(deciding
     assert not re.search(r"\d\.\d", capsys.readouterr().out)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("text_sha256", "0" * 64), ("rule", "0" * 64), ("row", "decide-uv-yarn"), ("exploration", True), ("tokens", 9)],
-)
-def test_rows_that_cannot_be_judged_together_stop_the_run(deciding, folder, key, value):
+def test_rows_that_cannot_be_judged_together_stop_the_run(deciding, folder):
     script.decide()
     path = folder / "real" / "decide-uv-as-is.json"
-    path.write_text(json.dumps(results.load("decide-uv-as-is") | {key: value}), encoding="utf-8")
-    for call in (script.decide, stored.verdicts):
-        with pytest.raises(ValueError, match=f"^{key} in the result 'decide-uv-"):
-            call()
+    right = results.load("decide-uv-as-is")
+    wrong = {"text_sha256": "0" * 64, "rule": "0" * 64, "row": "decide-uv-yarn", "exploration": True, "tokens": 9}
+    for key, value in wrong.items():
+        path.write_text(json.dumps(right | {key: value}), encoding="utf-8")
+        for call in (script.decide, stored.verdicts):
+            with pytest.raises(ValueError, match=f"^{key} in the result 'decide-uv-"):
+                call()
 
 
 def test_a_text_that_changes_between_two_rows_stops_the_run(deciding, folder, monkeypatch):

@@ -14,6 +14,7 @@ from ropebook.real.sinks import with_sink_apart
 from ropebook.rotary_attention import LlamaModel
 from tests.helpers import LargestTensor, seeded
 from tests.rotary_attention_helpers import error
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
 HEADS, KV_HEADS, DIM = 4, 2, 32
@@ -74,7 +75,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@together("case", CASES.values(), ids=CASES)
 def test_against_tables_of_scores(model, case):
     tokens = text(2, 30)
     expected = by_hand(model, tokens, **case)
@@ -98,7 +99,7 @@ def test_a_long_text_needs_no_table_of_scores(model):
     assert seen.numel < 513 * 130
 
 
-@pytest.mark.parametrize("name", ["positions", "mask", "cache"])
+@together("name", ["positions", "mask", "cache"])
 def test_what_it_cannot_do_is_refused(model, name):
     apart = with_sink_apart(model)
     with pytest.raises(ValueError, match=f"{name} must be None where the first token is seen apart"):

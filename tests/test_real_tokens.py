@@ -13,6 +13,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from ropebook import real
 from tests import tiny_gguf
+from tests.together import together
 
 TEXTS = {
     "prose": "It's 12,288 tokens, isn't it? They'll say we'd've known — “naïve” café, Straße, 2024's 1st.",
@@ -47,8 +48,8 @@ def theirs(words, cut):
     return made
 
 
-@pytest.mark.parametrize("cut", ["gpt-2", "smollm"])
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@together("cut", ["gpt-2", "smollm"])
+@together("text", TEXTS.values(), ids=TEXTS)
 def test_the_same_tokens_as_the_library(words, cut, text):
     mine = ours(words, cut)
     found = mine.encode(text)
@@ -116,7 +117,7 @@ def test_a_byte_without_a_token_is_named():
         mine.encode("a\x04")
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "kind", "sentence"),
     [
         (lambda: real.Tokenizer(["a", "a"], []), ValueError, "tokens must all be different"),

@@ -10,6 +10,7 @@ import torch
 
 from ropebook import relatives as R
 from tests.helpers import largest, random
+from tests.together import together
 
 HEADS, DIM, SEQ = 3, 8, 6
 PLACES = torch.arange(SEQ)
@@ -105,7 +106,7 @@ def test_a_scheme_for_other_heads_is_refused(name):
             scheme.score(q, q, PLACES, PLACES)
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: R.ALiBi(0), "n_heads must be an integer >= 1, got 0"),

@@ -10,6 +10,7 @@ import torch
 from ropebook import relatives as R
 from tests.helpers import largest, random
 from tests.test_relatives import DIM, HEADS, SEQ, every, schemes
+from tests.together import together
 
 CONTENT = ("fire", "transformer_xl", "cope")
 
@@ -18,7 +19,7 @@ def vectors() -> torch.Tensor:
     return random(3, 2, HEADS, SEQ, DIM)
 
 
-@pytest.mark.parametrize("causal", [False, True])
+@together("causal", [False, True])
 @every
 def test_fused_attention_gives_what_plain_code_gives(name, causal):
     scheme = schemes()[name]
@@ -38,14 +39,14 @@ def test_flex_attention_gives_what_plain_code_gives(name, causal):
     assert largest(R.attend_flex(scheme, q, k, v, causal=causal) - plain) < 1e-5
 
 
-@pytest.mark.parametrize("name", CONTENT)
+@together("name", CONTENT)
 def test_flex_attention_has_no_row_for_what_depends_on_more_than_the_distance(name):
     q, k, v = vectors()
     with pytest.raises(TypeError, match=r"scheme must (be|add nothing, or) a bias of the distance"):
         R.attend_flex(schemes()[name], q, k, v)
 
 
-@pytest.mark.parametrize("attend", [R.attend, R.attend_fused, R.attend_flex])
+@together("attend", [R.attend, R.attend_fused, R.attend_flex])
 def test_what_does_not_fit_together_is_refused(attend):
     q, k, v = vectors()
     with pytest.raises(ValueError, match="v must have k's shape except for its width"):
@@ -58,7 +59,7 @@ def test_what_does_not_fit_together_is_refused(attend):
         attend(R.ALiBi(HEADS - 1), q, k, v)
 
 
-@pytest.mark.parametrize("attend", [R.attend, R.attend_fused, R.attend_flex])
+@together("attend", [R.attend, R.attend_fused, R.attend_flex])
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @torch.no_grad()
 def test_all_keys_are_seen_unless_it_is_to_be_causal(attend):
@@ -66,7 +67,7 @@ def test_all_keys_are_seen_unless_it_is_to_be_causal(attend):
     assert torch.equal(attend(R.ALiBi(HEADS), q, k, v), attend(R.ALiBi(HEADS), q, k, v, causal=False))
 
 
-@pytest.mark.parametrize("attend", [R.attend, R.attend_fused, R.attend_flex])
+@together("attend", [R.attend, R.attend_fused, R.attend_flex])
 def test_what_is_wrong_is_named(attend):
     q, k, v = vectors()
     for scheme in ("alibi", R.ALiBi, None):

@@ -12,11 +12,12 @@ from transformers.models.t5.modeling_t5 import T5Attention, T5Config
 
 from ropebook import relatives as R
 from tests.helpers import largest
+from tests.together import together
 
 PLACES = torch.arange(9)
 
 
-@pytest.mark.parametrize("n_heads", [1, 2, 3, 5, 8, 12, 16, 71])
+@together("n_heads", [1, 2, 3, 5, 8, 12, 16, 71])
 def test_alibi_is_that_of_bloom_for_any_number_of_heads(n_heads):
     """Bloom's bias is the slope times the key's position. The query's position would only shift a whole row of scores,
     and softmax ignores such a shift."""
@@ -41,8 +42,8 @@ def test_alibi_without_a_sign_is_the_same_on_both_sides_and_with_one_is_not():
     assert signed[0, 0, 8] == 8 * 2**-4
 
 
-@pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize(("buckets", "farthest"), [(32, 128), (32, 20), (16, 1000), (8, 17)])
+@together("bidirectional", [False, True])
+@together(("buckets", "farthest"), [(32, 128), (32, 20), (16, 1000), (8, 17)])
 def test_the_ranges_are_those_of_transformers(buckets, farthest, bidirectional):
     apart = torch.arange(-3000, 3000)
     theirs = T5Attention._relative_position_bucket(

@@ -7,6 +7,7 @@ import pytest
 
 from ropebook import results
 from ropebook.device import provenance
+from tests.together import together
 
 WHERE = {"device": "CPU", "torch": "2.6.0", "date": "2026-01-31T12:00:00+00:00", "seed": 7, "command": "make bench"}
 
@@ -125,7 +126,7 @@ def test_the_provenance_that_device_gives_is_complete(folders):
     assert line.endswith(", seed 1, by: make bench.")
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "line"),
     [
         ({}, "Measured on CPU with torch 2.6.0 on 2026-01-31, seed 7, by: make bench."),

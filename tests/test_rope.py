@@ -13,6 +13,7 @@ from ropebook import efficient as E
 from ropebook import sinusoidal
 from tests.helpers import random
 from tests.rotations import layouts, tables
+from tests.together import together
 
 
 def test_cos_sin_against_python():
@@ -26,7 +27,7 @@ def test_cos_sin_against_python():
                 assert sin[row, column, i].item() == pytest.approx(math.sin(angle), abs=1e-10)
 
 
-@pytest.mark.parametrize("position", [2**24 + 1, 10**7 + 1, 2**31])
+@together("position", [2**24 + 1, 10**7 + 1, 2**31])
 def test_positions_that_float32_has_not(position):
     cos, sin = tables([position], 2, dtype=torch.float32)
     assert cos.dtype == sin.dtype == torch.float32
@@ -34,7 +35,7 @@ def test_positions_that_float32_has_not(position):
     assert sin.item() == pytest.approx(math.sin(position), abs=2**-24)
 
 
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float32])
+@together("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float32])
 def test_positions_of_any_type(dtype, device):
     ours = tables(torch.tensor([3, 7], dtype=dtype, device=device), 8, dtype=torch.float32)
     assert ours[0].device.type == device.type
@@ -42,9 +43,7 @@ def test_positions_of_any_type(dtype, device):
         assert torch.equal(one.cpu(), other)
 
 
-@pytest.mark.parametrize(
-    "position", [2**31 + 1, -(2**31) - 1, 2**63 - 1, -(2**63), 2.0**31 + 1, *map(float, ("nan", "inf"))]
-)
+@together("position", [2**31 + 1, -(2**31) - 1, 2**63 - 1, -(2**63), 2.0**31 + 1, *map(float, ("nan", "inf"))])
 def test_positions_whose_angles_would_be_wrong_are_refused(position):
     positions = torch.tensor([0, 1, position, 3], dtype=torch.float64 if isinstance(position, float) else None)
     q, message = random(1, 2, 4, 8), f"positions must lie between -2147483648 and 2147483648, got {position}"

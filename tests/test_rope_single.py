@@ -16,6 +16,7 @@ from ropebook.checks import LAYOUTS
 from ropebook.efficient import RotaryEmbedding
 from ropebook.extrapolation import make
 from tests.helpers import largest, random
+from tests.together import together
 
 DIM = 64
 # for each scaling: the file's function, and the package's method
@@ -39,10 +40,10 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("base", [10000.0, 500000.0])
-@pytest.mark.parametrize("scaling", SCALINGS)
-@pytest.mark.parametrize("places", PLACES)
+@together("layout", LAYOUTS)
+@together("base", [10000.0, 500000.0])
+@together("scaling", SCALINGS)
+@together("places", PLACES)
 def test_it_rotates_as_the_package_does(layout, base, scaling, places):
     copied, ours = SCALINGS[scaling]
     one = rope_single.RoPE(DIM, base, layout=layout, scaling=copied)
@@ -53,7 +54,7 @@ def test_it_rotates_as_the_package_does(layout, base, scaling, places):
         assert largest(found - expected) < 1e-9  # angles go up to 131,071 radians, in float64
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@together("dtype", [torch.bfloat16, torch.float16, torch.float32])
 def test_only_the_result_is_rounded(dtype):
     rope = rope_single.RoPE(DIM, layout="half").to(dtype)
     q = random(1, 2, 8, DIM).to(dtype)
@@ -63,7 +64,7 @@ def test_only_the_result_is_rounded(dtype):
     assert largest(found.double() - exact) <= torch.finfo(dtype).eps * 4
 
 
-@pytest.mark.parametrize(("dim", "layout"), [(7, "half"), (0, "half"), (8, "neox")])
+@together(("dim", "layout"), [(7, "half"), (0, "half"), (8, "neox")])
 def test_what_it_refuses(dim, layout):
     with pytest.raises(
         ValueError, match=f"dim must be even and layout 'half' or 'interleaved', got {dim} and '{layout}'"
@@ -73,7 +74,7 @@ def test_what_it_refuses(dim, layout):
         rope_single.RoPE(8)
 
 
-@pytest.mark.parametrize("base", [0, -1.0, 0.5, float("nan"), float("inf")])
+@together("base", [0, -1.0, 0.5, float("nan"), float("inf")])
 def test_a_base_below_one_is_refused(base):
     with pytest.raises(ValueError, match=f"base must be a finite number >= 1, got {base}"):
         rope_single.RoPE(8, base, layout="half")
@@ -104,8 +105,8 @@ def test_q_and_k_must_be_of_the_same_tokens():
     assert rope(q, q[:, :1])[1].shape == (2, 1, 6, 8)
 
 
-@pytest.mark.parametrize("shape", [(1,), (5,), (1, 1), (3, 6), (2, 1, 6), ()])
-@pytest.mark.parametrize("batch", [1, 2])
+@together("shape", [(1,), (5,), (1, 1), (3, 6), (2, 1, 6), ()])
+@together("batch", [1, 2])
 def test_positions_must_be_those_of_the_rows(shape, batch):
     """Without this error, positions for three rows would turn one row into three."""
     rope, q = rope_single.RoPE(8, layout="half"), torch.ones(batch, 2, 6, 8)
@@ -122,7 +123,7 @@ def test_integers_are_not_cut_off(name):
         rope_single.RoPE(8, layout="half")(**given)
 
 
-@pytest.mark.parametrize("scaling", SCALINGS)
+@together("scaling", SCALINGS)
 def test_built_under_meta_it_rotates(scaling):
     copied, _ = SCALINGS[scaling]
     with torch.device("meta"):

@@ -25,12 +25,13 @@ from tests.rotary_attention_helpers import (
     make,
     spread,
 )
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
-@pytest.mark.parametrize("kv_heads", [4, 2, 1])
-@pytest.mark.parametrize("bias", [False, True])
+@together("kv_heads", [4, 2, 1])
+@together("bias", [False, True])
 def test_equals_the_definition_by_hand(kv_heads, bias):
     layer, x = make(kv_heads, bias=bias), draw(2, 5, DIM)
     positions = torch.tensor([[0, 1, 2, 3, 4], [7, 3, 100, 2, 50]])
@@ -40,9 +41,9 @@ def test_equals_the_definition_by_hand(kv_heads, bias):
     assert error(layer(x), expected) > 1e-3
 
 
-@pytest.mark.parametrize("dtype", CLOSE, ids=str)
-@pytest.mark.parametrize("kv_heads, head_dim", [(4, None), (2, None), (1, 8), (2, 16)])
-@pytest.mark.parametrize("masked", [False, True])
+@together("dtype", CLOSE, ids=str)
+@together("kv_heads, head_dim", [(4, None), (2, None), (1, 8), (2, 16)])
+@together("masked", [False, True])
 def test_equals_transformers_attention(dtype, kv_heads, head_dim, masked):
     config = llama(kv_heads, dtype, head_dim, attention_bias=True)
     theirs = spread(LlamaAttention(config, layer_idx=0), size=2.0).to(dtype)
@@ -63,8 +64,8 @@ def test_equals_transformers_attention(dtype, kv_heads, head_dim, masked):
         assert error(ours_weights, weights) < CLOSE[dtype]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("is_causal", [True, False])
+@together("layout", LAYOUTS)
+@together("is_causal", [True, False])
 def test_weights_do_not_change_the_output(layout, is_causal):
     layer, x = make(layout=layout), draw(2, 6, DIM)
     out, weights = layer(x, is_causal=is_causal, return_weights=True)

@@ -11,13 +11,14 @@ from ropebook import attention as A
 from ropebook import rotary_attention as R
 from tests.helpers import largest, seeds
 from tests.rotary_attention_helpers import CHUNKS, CLOSE, DIM, HEADS, LAYOUTS, draw, error, in_chunks, make
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
-@pytest.mark.parametrize("chunks", CHUNKS, ids=str)
-@pytest.mark.parametrize("kv_heads", [4, 2, 1])
-@pytest.mark.parametrize("dtype", CLOSE, ids=str)
+@together("chunks", CHUNKS, ids=str)
+@together("kv_heads", [4, 2, 1])
+@together("dtype", CLOSE, ids=str)
 def test_chunks_with_a_cache_give_what_all_at_once_gives(chunks, kv_heads, dtype):
     x = draw(2, 9, DIM, dtype=dtype)
     for layout in LAYOUTS:
@@ -152,8 +153,8 @@ def test_positions_and_mask_of_packed_rows():
     assert R.packed_positions(torch.tensor([9])).tolist() == [0]
 
 
-@pytest.mark.parametrize("chunks", [[7], [5, 2], [5, 1, 1]], ids=str)
-@pytest.mark.parametrize("dtype", CLOSE, ids=str)
+@together("chunks", [[7], [5, 2], [5, 1, 1]], ids=str)
+@together("dtype", CLOSE, ids=str)
 def test_padding_on_the_left_changes_nothing(chunks, dtype):
     layer, x, lengths = make(dtype=dtype), draw(3, 7, DIM, dtype=dtype), [7, 4, 3]
     segments = R.left_padded(lengths, 7)

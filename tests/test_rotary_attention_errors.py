@@ -13,6 +13,7 @@ from tests.rotary_attention_helpers import (
     DEFAULT,
     llama,
 )
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
 
@@ -178,7 +179,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("call, kind, message", BAD, ids=range(len(BAD)))
+@together("call, kind, message", BAD, ids=range(len(BAD)))
 def test_bad_input_is_refused(call, kind, message):
     with pytest.raises(kind, match=re.escape(message)):
         call()

@@ -22,13 +22,14 @@ from tests.rotary_attention_helpers import (
     theirs_of,
     tokens_of,
 )
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("without_gradients")
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("case", CONFIGS)
-@pytest.mark.parametrize("dtype", CLOSE, ids=str)
+@together("layout", LAYOUTS)
+@together("case", CONFIGS)
+@together("dtype", CLOSE, ids=str)
 def test_the_same_logits_as_transformers(case, layout, dtype):
     theirs = theirs_of(case, dtype)
     ours = R.LlamaModel.from_transformers(theirs.state_dict(), theirs.config, layout)
@@ -145,8 +146,8 @@ def test_a_model_has_no_biases_unless_asked_for_and_knows_its_first_token():
     assert model(torch.tensor([[0, 60]])).isfinite().all()
 
 
-@pytest.mark.parametrize("dtype", CLOSE, ids=str)
-@pytest.mark.parametrize("chunks", [[9], [1] * 9, [5, 1, 3]], ids=str)
+@together("dtype", CLOSE, ids=str)
+@together("chunks", [[9], [1] * 9, [5, 1, 3]], ids=str)
 def test_a_model_with_caches_gives_what_all_at_once_gives(chunks, dtype):
     model = spread(R.LlamaModel(61, DIM, 40, 3, HEADS, 2, dtype=dtype, layout="interleaved"), size=1.5)
     tokens, caches, start, outs = tokens_of(2, 9), model.new_caches(9), 0, []
@@ -204,8 +205,8 @@ def test_caches_of_a_model_belong_to_one_layer_each():
         model(tokens, caches=[*used[:2], one])
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("case", ["plain", "grouped", "tied"])
+@together("layout", LAYOUTS)
+@together("case", ["plain", "grouped", "tied"])
 def test_generates_the_tokens_that_transformers_generates(case, layout):
     theirs = theirs_of(case, torch.float64, seed=3)
     ours = R.LlamaModel.from_transformers(theirs.state_dict(), theirs.config, layout)

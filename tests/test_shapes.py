@@ -14,6 +14,7 @@ from ropebook import efficient, rope
 from ropebook.shapes import Float, Real
 from tests import shapes
 from tests.helpers import random
+from tests.together import together
 from tools.paths import ROOT
 
 Vectors = Float[Tensor, "*batch seq dim"]
@@ -36,7 +37,7 @@ def test_what_fits_passes(result):
     turned(X, COS, result)
 
 
-@pytest.mark.parametrize("result", ["transposed", "half a pair", "whole numbers"])
+@together("result", ["transposed", "half a pair", "whole numbers"])
 def test_a_wrong_shape_or_type_is_seen(result):
     with pytest.raises(shapes.ShapeError, match=r"turned gave back \(?torch\.\w+ \(2, "):
         turned(X, COS, result)

@@ -11,6 +11,7 @@ import torch
 
 from tests.cells import cells
 from tests.links import lost, prose, text
+from tests.together import together
 
 PAGE = "shapes_and_errors.md"
 transformers = pytest.importorskip("transformers")
@@ -80,7 +81,7 @@ FROM_TORCH = [
 ]
 
 
-@pytest.mark.parametrize("heading", FROM_TORCH)
+@together("heading", FROM_TORCH)
 def test_a_heading_is_what_torch_says(printed, heading):
     assert words(heading) in printed
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from ropebook import checks, show
+from tests.together import together
 
 
 def shown(monkeypatch, *objects, **options):
@@ -103,7 +104,7 @@ def test_a_fence_in_the_source_gets_a_longer_fence_around_it(monkeypatch):
     assert code(bundle) == 'def fenced():\n    return "```"'
 
 
-@pytest.mark.parametrize("thing", [len, 3, "text", functools.partial(print)])
+@together("thing", [len, 3, "text", functools.partial(print)])
 def test_what_has_no_source_is_refused(thing):
     with pytest.raises(TypeError, match=r"objects must be functions or classes written in Python, got "):
         show.show(thing)
@@ -299,7 +300,7 @@ def test_a_column_of_sentences_is_told_from_one_of_words(monkeypatch, longest, s
     assert bundle["text/html"].count('class="sentence"') == sentences
 
 
-@pytest.mark.parametrize(
+@together(
     ("columns", "options", "error", "message"),
     [
         ({}, {}, ValueError, "columns must have one length, 1 or more, got no column"),

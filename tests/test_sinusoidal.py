@@ -26,12 +26,13 @@ from tests.sinusoidal_helpers import (
     exact_frequency,
     positions_up_to_a_million,
 )
+from tests.together import together
 
 # --- Frequencies, angles, the encoding ---
 
 
-@pytest.mark.parametrize("dim", [2, 4, 6, 64, 512])
-@pytest.mark.parametrize("base", [1, 1.5, 10, 10000.0, 1e7])
+@together("dim", [2, 4, 6, 64, 512])
+@together("base", [1, 1.5, 10, 10000.0, 1e7])
 def test_frequencies_to_the_last_digits(dim, base):
     exact = torch.tensor([float(exact_frequency(i, dim, base)) for i in range(dim // 2)], dtype=torch.float64)
     ours = S.inv_freq(dim, base)
@@ -119,8 +120,8 @@ def test_encoding_of_positions_between_the_whole_ones(position, dim):
     assert largest(ours - exact_encoding(position, dim, 10000)) <= 4 * EPS * (abs(position) + 1)
 
 
-@pytest.mark.parametrize("dim", [2, 64, 512])
-@pytest.mark.parametrize("base", [1, 10000, 1e7])
+@together("dim", [2, 64, 512])
+@together("base", [1, 10000, 1e7])
 def test_encoding_on_the_whole_grid(dim, base, device):
     positions = np.arange(4096, dtype=np.float64)
     angles = positions[:, None] * base ** (-np.arange(0, dim, 2) / dim)
@@ -132,7 +133,7 @@ def test_encoding_on_the_whole_grid(dim, base, device):
     assert np.abs(ours.cpu().double().numpy() - expected).max() <= 2**-25 + 1e-11
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 1, 3), (0,), (2, 0)])
+@together("shape", [(), (3,), (2, 3), (2, 1, 3), (0,), (2, 0)])
 def test_positions_of_any_shape(shape):
     positions = torch.arange(math.prod(shape)).reshape(shape)
     whole = S.encoding(positions, 6)
@@ -157,7 +158,7 @@ def test_fractional_positions_of_a_list_keep_float64():
     assert S.angles([0.1], 2).item() == 0.1
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, *HALVES])
+@together("dtype", [torch.float64, torch.float32, *HALVES])
 def test_only_the_finished_encoding_is_cast_down(dtype):
     positions = torch.arange(0, 200_000, 997)
     ours = S.encoding(positions, 64, dtype=dtype)
@@ -390,7 +391,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
+@together(("call", "error", "message"), BAD, ids=[call for call, *_ in BAD])
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         eval(call, {**vars(S), "math": math, "torch": torch, "ZEROS": ZEROS})

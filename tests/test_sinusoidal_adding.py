@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ropebook import sinusoidal as S
 from tests.helpers import largest, random, seeded, seeds
 from tests.sinusoidal_helpers import HALVES, exact_encoding, exact_kernel
+from tests.together import together
 
 # --- The effect of adding ---
 
@@ -65,8 +66,8 @@ def test_slide_takes_half_types_devices_and_the_papers_base(device):
     assert exact.content.cpu().item() == pytest.approx((x.cpu().double() @ y.cpu().double()).item(), rel=1e-15)
 
 
-@pytest.mark.parametrize("std", [0.02, 1.0])
-@pytest.mark.parametrize(("m", "n"), [(9, 4), (1009, 1004), (3, 3)])
+@together("std", [0.02, 1.0])
+@together(("m", "n"), [(9, 4), (1009, 1004), (3, 3)])
 def test_term_sizes_are_those_of_the_theory(std, m, n):
     dim = 32
     sizes = S.term_sizes(m, n, dim, std=std, samples=20_000, generator=seeded())

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from ropebook import sinusoidal as S
 from tests.sinusoidal_helpers import HALVES, exact_kernel
+from tests.together import together
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, *HALVES])
-@pytest.mark.parametrize("length", [1, 2, 7, 300])
+@together("dtype", [torch.float64, torch.float32, *HALVES])
+@together("length", [1, 2, 7, 300])
 def test_counting(dtype, length):
     ours = S.counting(length, dtype)
     assert ours.shape == (length, 1)

@@ -6,6 +6,7 @@ import torch
 from ropebook import sinusoidal as S
 from tests.helpers import random
 from tests.sinusoidal_helpers import HALVES
+from tests.together import together
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, *HALVES])
@@ -24,7 +25,7 @@ def test_sinusoidal_module_adds_the_encoding_and_rounds_once(dtype, device):
     assert ((ours.cpu().double() - exact).abs() <= 0.5001 * spacing + 2**-24 * (dtype != torch.float64)).all()
 
 
-@pytest.mark.parametrize("positions", [[4, 0, 9], torch.tensor([[4, 0, 9], [1, 2, 3]]), torch.tensor([[7], [8]])])
+@together("positions", [[4, 0, 9], torch.tensor([[4, 0, 9], [1, 2, 3]]), torch.tensor([[7], [8]])])
 def test_modules_take_positions(positions):
     x = random(2, 3, 8, dtype=torch.float32)
     wanted = torch.as_tensor(positions)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ropebook import sinusoidal as S
 from tests.helpers import largest
 from tests.sinusoidal_helpers import bases, dims, exact_frequency, exact_kernel
+from tests.together import together
 
 
 @given(st.integers(1, 200), dims, bases)
@@ -65,7 +66,7 @@ def test_the_nearest_returns_of_one_hand_are_the_fractions_of_2_pi():
         assert S.closest_return(limit, 2).distance == distance
 
 
-@pytest.mark.parametrize(
+@together(
     ("dim", "base", "turns"),
     [
         (2, 10000, 1),
@@ -87,7 +88,7 @@ def test_exact_period(dim, base, turns):
         assert S.chord(2 * math.pi * fewer, dim, base) > 1e-3
 
 
-@pytest.mark.parametrize(("dim", "base"), [(128, 10000), (6, 10000), (4, 2), (4, 4.5), (8, 9999), (6, 28)])
+@together(("dim", "base"), [(128, 10000), (6, 10000), (4, 2), (4, 4.5), (8, 9999), (6, 28)])
 def test_no_exact_period(dim, base):
     assert S.exact_period(dim, base) is None
 

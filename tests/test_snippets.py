@@ -12,6 +12,7 @@ import torch
 from ropebook import efficient
 from tests.helpers import largest, random
 from tests.links import text
+from tests.together import together
 
 PAGES = ("intro.md", "efficient.md", "cheatsheet.md")
 TYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -25,7 +26,7 @@ def rope(request):
     return names["rope"]
 
 
-@pytest.mark.parametrize("dtype", TYPES)
+@together("dtype", TYPES)
 def test_the_result_is_that_of_the_module_in_every_type(rope, dtype):
     x, positions = random(2, 3, 6, 16).to(dtype), torch.tensor([0, 1, 5, 300, 70_000, 1_000_003])
     exact, _ = efficient.RotaryEmbedding(16, layout="half")(x.double(), x.double(), positions)
@@ -37,7 +38,7 @@ def test_the_result_is_that_of_the_module_in_every_type(rope, dtype):
     assert ((found.double() - exact).abs() <= narrow * exact.abs() + wide * largest(x.double())).all()
 
 
-@pytest.mark.parametrize("dtype", TYPES)
+@together("dtype", TYPES)
 def test_everything_is_made_where_x_is(rope, dtype):
     x = torch.empty(1, 2, 6, 16, dtype=dtype, device="meta")
     for positions in (torch.arange(6), torch.arange(6, device="meta")):

@@ -18,6 +18,7 @@ from tests.explorers import js
 from tests.explorers.registry import ALL
 from tests.scripts import extension
 from tests.step_truths import HELPERS, TRUTHS
+from tests.together import together
 from tools.markdown import Writer
 from tools.paths import pages
 
@@ -140,7 +141,7 @@ def test_the_right_answer_is_the_one_with_an_asterisk_too_many():
         assert steps.answers_of(text) == (answers, right)
 
 
-@pytest.mark.parametrize(
+@together(
     "lines, complaint",
     [
         ([""], "a figure has 1 to 3 steps, got 0"),

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
+from tests.together import together
 from tools.paths import pages
 
 COUNT = r"(?:half|two|three|four|five|six|seven|eight|nine|ten|twenty|hundred|thousand|some|few|several)"
@@ -69,7 +68,7 @@ def typed(name: str, text: str) -> list[str]:
     return [one for one in found if one not in GIVEN.get(name, ())]
 
 
-@pytest.mark.parametrize(
+@together(
     "sentence",
     [
         *("It takes 4.97 ms.", "Some 40 MiB are new.", "It is 85 % of that.", "It takes half as long again."),
@@ -80,7 +79,7 @@ def test_a_typed_quantity_is_seen(sentence):
     assert typed("page", sentence)
 
 
-@pytest.mark.parametrize(
+@together(
     "sentence",
     [
         "It takes {glue:text}`time:.2f` ms and {glue:text}`share:.0f` %.",

@@ -15,6 +15,8 @@ from tools.paths import BOOK, ROOT
 sys.path.insert(0, str(BOOK / "_ext"))
 import way
 
+from tests.together import together
+
 WAY = way.read()
 
 
@@ -56,7 +58,7 @@ def test_a_chapter_ends_with_where_one_is_and_what_comes_next():
     assert optional == [f"{one.page}.html" for one in WAY.chapters if one.optional]
 
 
-@pytest.mark.parametrize(
+@together(
     ("here", "said"),
     [
         ("attention", "Next: Sinusoidal positions"),
@@ -106,7 +108,7 @@ COUNTED = {
 }
 
 
-@pytest.mark.parametrize("part", COUNTED, ids=range(len(COUNTED)))
+@together("part", COUNTED, ids=range(len(COUNTED)))
 def test_what_a_reader_reads_is_counted(part):
     assert minutes.of(f"<body>{WORDS}<article>{part}</article>{WORDS}</body>") == pytest.approx(COUNTED[part])
 

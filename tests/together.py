@@ -1,0 +1,53 @@
+"""Cases of a test that are run as one, because each is over in a moment."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+
+import pytest
+
+
+def together(names: str | tuple[str, ...], values: Iterable, ids: object = None) -> Callable:
+    """Run a test with each of the values, like ``pytest.mark.parametrize``, but as a single test case.
+
+    All values are tried, and the failure names each one that fails. The cases share the test's fixtures, so none of
+    them may change one. Long cases are better spread over workers by ``pytest.mark.parametrize``.
+    """
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    rows = [row if len(names) > 1 else (row,) for row in values]
+    if not rows or {len(row) for row in rows} != {len(names)}:
+        raise ValueError(f"values must hold at least one case, each with a value for {', '.join(names)}")
+    labels = _labels(names, rows, ids)
+
+    def decorate(test: Callable) -> Callable:
+        @functools.wraps(test)
+        def whole(**fixtures: object) -> None:
+            failed = []
+            for label, row in zip(labels, rows, strict=True):
+                try:
+                    test(**fixtures, **dict(zip(names, row, strict=True)))
+                except (Exception, pytest.fail.Exception) as error:
+                    error.add_note(f"with {label}")
+                    failed.append(error)
+            if failed:
+                raise BaseExceptionGroup(f"{len(failed)} of {len(rows)} cases fail", failed)
+
+        # pytest reads here which fixtures are wanted
+        parameters = inspect.signature(test).parameters
+        missing = set(names) - set(parameters)
+        if missing:
+            raise TypeError(f"{test.__name__} has no argument {', '.join(sorted(missing))}")
+        whole.__signature__ = inspect.Signature([one for name, one in parameters.items() if name not in names])
+        return whole
+
+    return decorate
+
+
+def _labels(names: list[str], rows: list[tuple], ids: object) -> list[str]:
+    if callable(ids):
+        ids = [" ".join(str(ids(one)) for one in row) for row in rows]
+    if ids is not None:
+        return [str(one) for one in ids]
+    return [", ".join(f"{name}={one!r}"[:200] for name, one in zip(names, row, strict=True)) for row in rows]
