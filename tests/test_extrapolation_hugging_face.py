@@ -440,8 +440,8 @@ CALLS = {
 @pytest.mark.parametrize("what", CALLS)
 @pytest.mark.filterwarnings("ignore:.gradient_checkpointing:FutureWarning")  # some 5.x releases don't have the new name
 def test_gradients_are_those_without_checkpoints(kind, what):
-    """When a layer runs again in the backward pass, it must use the positions of its own text, not those of the most recent
-    forward pass. The two kinds of checkpoints take turns."""
+    """When a layer runs again in the backward pass, it must use the positions of its own text, not those of the most
+    recent forward pass. The two kinds of checkpoints take turns."""
     model, calls = built(kind).train(), CALLS[what]
     reentrant = (list(KINDS).index(kind) + list(CALLS).index(what)) % 2 == 0
     for name in OURS if kind == "Llama" else ("rerope", "log_n"):
