@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from playwright.sync_api import Page
 
+from tests.site.figures import settle
+
 SIZES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
 
 # For one figure of the page: how many pixels of each part are out of the window or behind something, and how high the
@@ -74,34 +76,52 @@ STEPS = """(which) => {
 
 
 class Sight(NamedTuple):
-    """One state of a figure: which step, after what, what is hidden by how much, and the picture's height."""
+    """One state of a figure: which step, after what, what is hidden by how much, the picture's height, and how low the
+    picture may be."""
 
     step: int
     after: str
     hidden: list
     height: float
     small: list
+    least: float
 
 
 def figures_of(page: Page) -> list[str]:
     return page.locator(".explorer").evaluate_all("all => all.map((one) => one.dataset.explorer)")
 
 
-def walk(page: Page, which: int, only: bool = False) -> list[Sight]:
-    """Look at a figure in its opening state, and after *Set up* and after *Just show me* of each of its steps."""
+def walk(page: Page, which: int, zoom: bool = False) -> list[Sight]:
+    """Look at a figure in its opening state, and after *Set up* and after *Just show me* of each of its steps. With
+    ``zoom``, also look at its picture and at the dial asked for at a zoom of 200 %, where the window is half as large.
+    """
     steps = page.evaluate(STEPS, which)
     root = page.locator(".explorer").nth(which).locator(".rb")
+    set_up = root.get_by_role("button", name="Set up", exact=True)
+    size = page.viewport_size
 
-    def look(at: int, after: str, seek: bool) -> Sight:
-        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        found = page.evaluate(SEEN, [which, steps[at] if steps else None, seek, only])
-        return Sight(at + 1, after, found["hidden"], found["height"], found["small"])
+    def look(at: int, after: str, seek: bool, zoomed: bool = False) -> Sight:
+        settle(page)
+        found = page.evaluate(SEEN, [which, steps[at] if steps else None, seek, zoomed])
+        least = 140 if zoomed else max(220, 0.4 * size["height"])
+        return Sight(at + 1, after, found["hidden"], found["height"], found["small"], least)
+
+    def look_zoomed(at: int, seek: bool) -> Sight:
+        page.set_viewport_size({name: length // 2 for name, length in size.items()})
+        settle(page)
+        if not seek:
+            set_up.click()
+        found = look(at, f"{'opening' if seek else 'set up'}, 200 %", seek, True)
+        page.set_viewport_size(size)
+        return found
 
     root.scroll_into_view_if_needed()
-    seen = [look(0, "opening", True)]
+    seen = [look(0, "opening", True), *([look_zoomed(0, True)] if zoom else [])]
     for at in range(len(steps)):
-        root.get_by_role("button", name="Set up", exact=True).click()
+        set_up.click()
         seen.append(look(at, "set up", False))
+        if zoom:
+            seen.append(look_zoomed(at, False))
         root.get_by_role("button", name="Just show me", exact=True).click()
         seen.append(look(at, "shown", False))
         if at + 1 < len(steps):
