@@ -93,8 +93,9 @@ def test_what_the_small_model_reads_is_as_its_steps_say():
 
     plain = bits(768)
     within = plain[:TRAINED].mean()
-    assert plain[TRAINED + 64 : TRAINED + 128].mean() > 1.5 * within  # the loss rises soon after the trained length
-    assert plain[TRAINED + 128 :].mean() > 3 * within
+    assert plain[TRAINED : TRAINED + 100].mean() < 1.3 * within  # it still reads well soon after the trained length
+    assert plain[TRAINED + 130 : TRAINED + 160].mean() > 2.5 * within
+    assert plain[TRAINED + 160 :].mean() > 3 * within
     stretched = bits(768, method="linear")
     assert stretched[:TRAINED].mean() > 3 * within
     # nothing changes at the trained length

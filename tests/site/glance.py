@@ -7,11 +7,15 @@ from typing import NamedTuple
 
 from playwright.sync_api import Page
 
-SIZES = [(1366, 657), (1280, 800), (1024, 768), (390, 844)]
+from tests.site.figures import settle
+
+ZOOMED = (640, 400)  # at a zoom of 200 %, a window of 1280 × 800 is half as large
+SIZES = [(1366, 657), (1280, 800), ZOOMED, (1024, 768), (390, 844)]
 
 # For one figure of the page: how many pixels of each part are out of the window or behind something, and how high the
 # picture is. With `seek`, this is where the page is scrolled to the best place; otherwise the page stays where it is.
-SEEN = """([which, step, seek]) => {
+# With `only`, the words don't count.
+SEEN = """([which, step, seek, only]) => {
   const place = document.querySelectorAll('.explorer')[which];
   const root = place.querySelector('.rb');
   const [stage, said] = ['.rb-stage', '.rb-words-all'].map((one) => root.querySelector(one));
@@ -24,7 +28,7 @@ SEEN = """([which, step, seek]) => {
   });
   const words = [['readouts', root.querySelector('.rb-stats')], ['sentence', root.querySelector('.rb-summary')],
     ['step', root.querySelector('.rb-try')]];
-  const parts = [['picture', stage], ...words, ...asked].filter(([, node]) => node);
+  const parts = [['picture', stage], ...(only ? [] : words), ...asked].filter(([, node]) => node);
   const look = () => {
     const picture = stage.getBoundingClientRect();
     const bottoms = bars.map((node) => node.getBoundingClientRect()).filter((box) => {
@@ -76,8 +80,8 @@ STEPS = """(which) => {
 
 
 class Sight(NamedTuple):
-    """One state of a figure in a window of one size: which step, after what, what is hidden by how much, and the
-    picture's height."""
+    """One state of a figure in a window of one size: which step, after what, what is hidden by how much, the picture's
+    height, and how low the picture may be."""
 
     size: tuple[int, int]
     step: int
@@ -85,6 +89,7 @@ class Sight(NamedTuple):
     hidden: list
     height: float
     small: list
+    least: float
 
 
 def figures_of(page: Page) -> list[str]:
@@ -93,15 +98,18 @@ def figures_of(page: Page) -> list[str]:
 
 def walk(page: Page, which: int, sizes: list[tuple[int, int]]) -> list[Sight]:
     """Look at a figure in windows of all sizes: in its opening state, and after *Set up* and after *Just show me* of
-    each of its steps."""
+    each of its steps. In the zoomed window, only the picture and the dial that a step asks for must be seen together,
+    and only until the answer is shown."""
     steps = page.evaluate(STEPS, which)
     root = page.locator(".explorer").nth(which).locator(".rb")
     seen = []
 
     def look(size: tuple[int, int], at: int, after: str, seek: bool = False) -> None:
-        page.evaluate(FRAMES)
-        found = page.evaluate(SEEN, [which, steps[at] if steps else None, seek])
-        seen.append(Sight(size, at + 1, after, found["hidden"], found["height"], found["small"]))
+        settle(page)
+        zoomed = size == ZOOMED
+        found = page.evaluate(SEEN, [which, steps[at] if steps else None, seek, zoomed])
+        least = 140 if zoomed else max(220, 0.4 * size[1])
+        seen.append(Sight(size, at + 1, after, found["hidden"], found["height"], found["small"], least))
 
     def resize(size: tuple[int, int]) -> None:
         if page.viewport_size != {"width": size[0], "height": size[1]}:
@@ -123,7 +131,8 @@ def walk(page: Page, which: int, sizes: list[tuple[int, int]]) -> list[Sight]:
             press("Set up")
             look(size, at, "set up")
             press("Just show me")
-            look(size, at, "shown")
+            if size != ZOOMED:
+                look(size, at, "shown")
         if at + 1 < len(steps):
             resize(sizes[0])
             press("Next question")

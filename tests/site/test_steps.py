@@ -12,6 +12,7 @@ from docutils.writers import html5_polyglot
 from playwright.sync_api import expect
 
 from ropebook.explorers.lock import Lock
+from ropebook.explorers.sweep import Sweep
 from ropebook.explorers.turn import Turn
 from tests.site.figures import STATIC, dials, enter, page_of, settle
 from tests.test_steps import steps
@@ -191,6 +192,16 @@ def test_what_would_tell_is_hidden_until_the_reader_guesses_or_turns_a_dial(trie
     page.get_by_role("slider", name="Shift t, slider").press("ArrowRight")
     expect(words).to_be_visible()
     expect(curves).to_be_visible()
+
+
+def test_a_part_of_the_picture_that_would_tell_is_covered_until_the_reader_guesses(tried):
+    asked = Asked("What is the curve like?", "base=10000", "base=1", "base=1", "curves", "sweep")
+    page = tried([asked], figures=(Sweep,))
+    covers = page.locator(".rb-covers")
+    expect(covers).to_have_count(10)
+    expect(covers.first).to_be_visible()
+    button(page, "Near").click()
+    expect(covers.first).to_be_hidden()
 
 
 def dial_of(page):

@@ -245,8 +245,7 @@ function describe({ target, wavelengths, turned, beyond, shown, left }, { traine
 
 export default explorer({
   title: "The wavelength ladder",
-  note: "Pairs above the line L never completed a turn in training. Drag L and L′. "
-    + "Switch methods on under “More dials”.",
+  note: "Pairs above the line L never completed a turn in training. Drag L and L′, and switch methods on.",
   dials,
   compute,
   build,

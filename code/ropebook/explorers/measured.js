@@ -5,7 +5,7 @@ import {
 } from "./measured.py";
 import { percent } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, lined, scale, titled } from "./kit/drawing.js";
+import { axis, cover, lined, scale, titled } from "./kit/drawing.js";
 import { hand, stopKeys } from "./kit/hand.js";
 import { apartText, levels, pathOf, range, signed, stepOf, whisker } from "./kit/intervals.js";
 import { legend, LEGEND, legendRows, LEGEND_ROW, styled } from "./kit/legend.js";
@@ -276,6 +276,7 @@ function losses(plot, dials, data) {
     ...(schemes ? [] : data.seeds.flatMap((curves, k) => faint(look(k), curves.map(path))).reverse()),
     svg("path", { d: data.last ? path(data.last) : "", ...styled(LAST) }),
     ...data.means.map((curve, k) => svg("path", { d: path(curve), ...styled(look(k)) })).reverse(),
+    cover([plot.from, top, x(dials.measured.length) - 3, floor]),
     ...here.reverse(),
     ...namesOf(plot, dials, data, [...data.means, data.last ?? []].map(points)),
   ];
@@ -298,6 +299,7 @@ function differences(plot, dials, data, head) {
   const middle = (b) => (columns[b][0] + columns[b][1]) / 2;
   const column = columns.at(-1)[1] - columns.at(-1)[0];
   const one = keys.length === 1 && apart[0]; // the method's differences
+  const within = bands.findLastIndex(([, stop]) => stop <= dials.measured.length); // the last band within L
   const textOf = (b) => {
     const [mean, start, stop] = one[b];
     return `${apartText(mean)}${wide ? ` (${apartText(start)} to ${apartText(stop)})` : ""}`;
@@ -330,7 +332,7 @@ function differences(plot, dials, data, head) {
         x: middle(b), y: lowFloor + 19, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
       }, `to ${stop}`)),
       ...(one ? bands.map((_, b) => svg("text", {
-        x: middle(b), y: lowFloor + 39, "font-size": 12, "text-anchor": "middle",
+        x: middle(b), y: lowFloor + 39, "font-size": 12, "text-anchor": "middle", class: "rb-tells",
       }, textOf(b))) : [svg("text", {
         x: (from + to) / 2, y: lowFloor + 39, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
       }, "band of positions, bytes")]),
@@ -343,6 +345,7 @@ function differences(plot, dials, data, head) {
       if (row === null) return [];
       return schemes ? scattered(row, k, b) : drawn(row, b);
     })),
+    cover([from, lowTop - 4, columns[within][1] - 3, lowFloor]),
   ];
 }
 

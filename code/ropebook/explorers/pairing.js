@@ -70,14 +70,16 @@ function fits({ qChannels, kChannels, links }) {
 
 const CELL = 36; // height of a cell
 
-// Where the rows of q and k begin, where the arcs under k end, and the total height, if the available height is `most`.
-// If the available height is small, the gaps shrink, but not so far that the arcs reach the words.
+// Where the rows of q and k begin, where the arcs under k end, where the first line of the verdicts is, and the total
+// height, if the available height is `most`. If the available height is small, the gaps shrink, but not so far that the
+// arcs reach the words. If it is very small, the arcs are also flatter: `rise` is their height relative to the others.
 function rowsOf(most) {
   const low = Math.min(1, Math.max(0, (374 - most) / 35));
-  const q = 106 - 9 * low;
-  const k = q + CELL + 54 - 14 * low;
-  const arcs = k + CELL + 58 - 4 * low;
-  return { q, k, arcs, end: arcs + 84 - 8 * low };
+  const flat = Math.min(1, Math.max(0, (339 - most) / 76));
+  const q = 106 - 9 * low - 28 * flat;
+  const k = q + CELL + 54 - 14 * low - 14 * flat;
+  const arcs = k + CELL + 58 - 4 * low - 28 * flat;
+  return { q, k, arcs, rise: 1 - 0.55 * flat, words: arcs + 28 - 6 * flat, end: arcs + 84 - 8 * low - 6 * flat };
 }
 
 function build(stage, app) {
@@ -160,7 +162,7 @@ function links({ cell, rows, x }, data) {
     return { "data-pair": whole ? channel >> 1 : "none", style: `fill: none; ${whole ? WHOLE : BROKEN}` };
   };
   const arcs = (channels, whole, y, away) => data.links.map(([one, other], i) => {
-    const rise = Math.min(50, 12 + 0.3 * cell * (other - one)) * away;
+    const rise = Math.min(50, 12 + 0.3 * cell * (other - one)) * rows.rise * away;
     const d = `M${x(one)},${y}C${x(one)},${y + 1.33 * rise} ${x(other)},${y + 1.33 * rise} ${x(other)},${y}`;
     return svg("path", { d, class: "rb-arc", ...ofPair(whole[i], channels[one]) });
   });
@@ -187,7 +189,7 @@ function words({ left, rows }, data, { pairing }) {
     ...titled(0, 0, "Channels as stored, pairs as rotated",
       `Arcs: pairs of the ${half ? "half-split" : "interleaved"} rotation`),
     name("q", rows.q), name("k", rows.k),
-    ...said.map(([right, yes, no], line) => svg("text", { x: left, y: rows.arcs + 28 + 22 * line, "font-size": 14,
+    ...said.map(([right, yes, no], line) => svg("text", { x: left, y: rows.words + 22 * line, "font-size": 14,
       class: "rb-verdict", style: right ? "fill: var(--rb-1)" : "fill: var(--rb-2); font-weight: 600" },
     `${right ? "✓" : "✗"}  ${right ? yes : no}`)),
   ];

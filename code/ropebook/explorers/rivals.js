@@ -188,7 +188,8 @@ function curves(plot, { first, second }, values) {
   const colours = coloursOf(values);
   [[first, colours[0]], [second, colours[1]]].forEach(([rows, colour]) => rows.forEach((curve, k) => {
     const chosen = rows.length === 1 || k === values.head - 1;
-    const look = chosen ? lined(colour, 2.25, "stroke-linejoin: round") : lined(colour, 1, "opacity: 0.35");
+    const look = chosen ? lined(colour, 2.25, "stroke-linejoin: round")
+      : { class: "rb-tells", ...lined(colour, 1, "opacity: 0.35") };
     (chosen ? strong : pale).push(svg("path", { d: path(plot, curve), ...look }));
   }));
   return [...pale, ...strong];

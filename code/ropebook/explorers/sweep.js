@@ -7,7 +7,7 @@ import { count, exact, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, fitCanvas, inColour, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, cover, fitCanvas, inColour, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { explorer } from "./kit/mount.js";
@@ -216,14 +216,16 @@ function build(stage, app) {
 
 // Writes each panel's base above it.
 function baseNames(boxes, chosen, halves) {
-  return boxes.flatMap(([left, top, width], k) => {
+  return boxes.flatMap(([left, top, width, height], k) => {
     const reach = halves[k] < 0 ? "" : `½ at ${halves[k]}`;
     const name = baseName(BASES[k]);
     const room = textWidth(name, 13, 600) + textWidth(reach, 12) + 24 < width;
     return [
+      cover([left + 4, top + NAME - 3, left + width - 4, top + height - 4]),
       svg("text", { x: left + 8, y: top + 16, "font-size": 13, "font-weight": 600,
         ...(BASES[k] === chosen && inColour("1")) }, name),
-      svg("text", { x: left + width - 8, y: top + 16, "font-size": 12, "text-anchor": "end" },
+      svg("text", { x: left + width - 8, y: top + 16, "font-size": 12, "text-anchor": "end",
+        class: "rb-tells" },
         room ? reach : reach.slice("½ at ".length)),
     ];
   });

@@ -73,6 +73,12 @@ export function pillHalf(text) {
   return textWidth(text, 13, 600) / 2 + 8;
 }
 
+// Hides a part of the picture that would tell, while a question that hides curves waits for a guess.
+export function cover([left, top, right, bottom]) {
+  return svg("rect", { x: left, y: top, width: right - left, height: bottom - top, class: "rb-covers",
+    visibility: "hidden" });
+}
+
 export function pill(middle, y, text) {
   const half = pillHalf(text);
   return [

@@ -293,6 +293,8 @@ ${variables((_, [, dark]) => dark)}
   .rb-try-both > [inert] { display: none; }
 }
 .rb-hides-words :is(.rb-stats, .rb-summary), .rb-hides-curves .rb-tells { visibility: hidden; }
+.rb-covers { fill: var(--rb-paper); stroke: var(--rb-muted); stroke-dasharray: 2 4; rx: 4px; }
+.rb-hides-curves .rb-covers { visibility: visible; }
 .rb-hides-words .rb-words-all::before {
   content: "What the figure says comes after your guess."; position: absolute; color: var(--rb-muted);
 }
