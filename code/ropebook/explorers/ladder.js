@@ -245,7 +245,8 @@ function describe({ target, wavelengths, turned, beyond, shown, left }, { traine
 
 export default explorer({
   title: "The wavelength ladder",
-  note: "Pairs above the line L never completed a turn in training. Drag L and L′, and switch methods on.",
+  note: "Pairs above the line L never completed a turn in training. Drag L and L′. "
+    + "Switch methods on under “More dials”.",
   dials,
   compute,
   build,

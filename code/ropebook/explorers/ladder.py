@@ -57,17 +57,6 @@ class Ladder(Explorer):
         orange="new: a longer text brings the pair to angles that training did not have",
     )
 
-    # A switch for each method. They come first, since the figure is about the methods.
-    locals().update(
-        {
-            name: Switch(
-                False,
-                label=method.title[0].upper() + method.title[1:],
-                note=method.explorers["ladder"],
-            )
-            for name, method in _OFFERED.items()
-        }
-    )
     base = dials.base(
         min=LEAST_BASE,
         below="YaRN’s ramp can run backwards there, and at base 1 no pair is slower than another",
@@ -84,6 +73,18 @@ class Ladder(Explorer):
     factor = dials.factor(4.0)
     alpha = dials.slow_end()
     beta = dials.fast_end()
+    # This adds a switch for each method.
+    locals().update(
+        {
+            name: Switch(
+                False,
+                label=method.title[0].upper() + method.title[1:],
+                note=method.explorers["ladder"],
+                more=True,
+            )
+            for name, method in _OFFERED.items()
+        }
+    )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
