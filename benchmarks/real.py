@@ -192,8 +192,9 @@ def loss_by_position(text: texts.Text, change: Change | SinkApart | Held) -> Non
     measure(f"loss-{text.name}-{change.name}", found)
 
 
-def losses_of(text: texts.Text, change: Change | SinkApart | Held | Rounded, length: int = LENGTH) -> dict:
+def losses_of(text: texts.Text, change: Change | SinkApart | Held | Rounded, length: int | None = None) -> dict:
     """Return the mean loss over each stretch of a text. Raises ``ValueError`` if the text is too short."""
+    length = length or LENGTH
     tokens = tokens_of(text)[: length + 1]
     if len(tokens) <= length:
         raise ValueError(f"the text {text.name!r} must have more than {length} tokens, got {len(tokens)}")

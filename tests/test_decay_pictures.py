@@ -77,7 +77,7 @@ def test_the_falling_mean_and_its_levels(drawn):
     ax = fig.axes[0]
     assert torch.allclose(line(ax)[1], expected)
     assert [line(ax, k)[1][0].item() for k in (1, 2)] == [D.random_walk_level(128), D.partial_sum_floor(128)]
-    assert "At Δ = 0 it is 32.5; it falls to about 4.8" in caption
+    assert "At Δ = 0 it is 32.5, and it falls to about 4.8" in caption
 
 
 def test_bounds_are_drawn_as_shares_of_the_triangle_inequality(drawn):

@@ -52,8 +52,8 @@ def test_every_section_stands_in_the_index_with_its_own_prose_and_names(data):
     found = [entry[1:] for entry in data["sections"] if entry[0] == pages["book/decay.html"]]
     assert found[0][:2] == ["", "Decay"]
     assert found[0][2] == "It falls, by the equation, as x² does."
-    assert found[1][:3] == ["the-base", "The base", "What rope_theta sets."]
-    assert found[2][:2] == ["below", "Below"]
+    assert found[1][:3] == [0, "The base", "What rope_theta sets."]
+    assert found[2][:2] == [0, "Below"]
     assert found[2][2].startswith("Deeper. a = b Text behind the equation.")
     assert found[2][3] == "eq-decay-bound eq-decay-ones query_states rotate_half"
     ledger = [entry[1] for entry in data["sections"] if entry[0] == pages["book/ledger.html"]]

@@ -185,7 +185,7 @@ def index(app: Sphinx) -> dict:
     """Return the whole index.
 
     Pages are [address, title, weight, keywords], and sections are [page, anchor, title, prose, names]. The last item is
-    omitted for sections without names.
+    omitted for sections without names, and the anchor is 0 if it follows from the title (see `slug`).
     """
     pages, sections, words = [], [], keywords()
     value, cited = numbers(app.env.mystnb_config.output_folder), authors(app.env)
@@ -200,8 +200,20 @@ def index(app: Sphinx) -> dict:
         of_page |= {paper[0]: [len(pages), *paper] for paper in papers(app.env, docname)}
         sections += list(of_page.values())[: 1 if docname in LISTS else None]
         pages.append([app.builder.get_target_uri(docname), title, weight, words.get(docname, "")])
+    for section in sections:
+        if section[1] and section[1] == slug(section[2]):
+            section[1] = 0
     sections = [section if section[-1] else section[:-1] for section in sections]
     return {"pages": pages, "sections": sections, "synonyms": synonyms()}
+
+
+def slug(title: str) -> str:
+    """Return the anchor that most sections with this title have. The search page's script computes it in the same way.
+
+    >>> slug("Is it 1/√d?")
+    'is-it-1-d'
+    """
+    return re.sub("[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def leave_out_whole_pages(app: Sphinx) -> None:

@@ -12,8 +12,15 @@ function marked(text, terms) {
   return node;
 }
 
+// A section's anchor. The index leaves it out, writing 0, if it follows from the title (`slug` in finding.py).
+function anchorOf([, anchor, title]) {
+  if (anchor !== 0) return anchor;
+  return title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+}
+
 function linked(place, data, terms) {
-  const [page, anchor, title] = data.sections[place];
+  const [page, , title] = data.sections[place];
+  const anchor = anchorOf(data.sections[place]);
   const link = document.createElement("a");
   link.href = data.pages[page][0] + (anchor ? `#${anchor}` : "");
   link.append(marked(title, terms));
@@ -32,11 +39,11 @@ function further(places, data, terms) {
 }
 
 function result({ place, more }, data, terms) {
-  const [page, anchor, , text] = data.sections[place];
+  const [page, , , text] = data.sections[place];
   const item = document.createElement("li");
   const where = document.createElement("span");
   where.className = "search-where";
-  where.textContent = anchor ? data.pages[page][1] : "the whole page";
+  where.textContent = anchorOf(data.sections[place]) ? data.pages[page][1] : "the whole page";
   const said = document.createElement("p");
   said.append(marked(snippet(text, terms), terms));
   item.append(linked(place, data, terms), where, said);
@@ -76,6 +83,7 @@ function begin() {
   field.focus();
 }
 
-if (typeof document === "undefined") globalThis.finding = { indexed, question, ranked, snippet, split, summary, words };
-else if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+if (typeof document === "undefined") {
+  globalThis.finding = { anchorOf, indexed, question, ranked, snippet, split, summary, words };
+} else if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
 else begin();

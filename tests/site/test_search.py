@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.explorers import js
 from tests.site.queries import answers, missed
 
 # Queries that readers may type, and the pages that answer them. The queries in the first part were written by people
@@ -116,6 +117,18 @@ def test_further_sections_of_a_page_stand_below_its_best(visit, site):
     assert 1 <= len(further) <= 3
     assert {link.partition("#")[0] for link in further} == {best.partition("#")[0]}
     assert best not in further
+
+
+def test_every_section_leads_to_its_anchor(site):
+    """Most anchors are left out of the index, and computed from the titles."""
+    scripts = [(site / name).read_text(encoding="utf-8") for name in ("sections.js", "_static/search.js")]
+    anchors = "return sections.sections.map((one) => [sections.pages[one[0]][0], finding.anchorOf(one)]);"
+    pages, wrong = {}, []
+    for address, anchor in js.evaluate("".join(scripts), anchors, None):
+        text = pages.setdefault(address, (site / address).read_text(encoding="utf-8"))
+        if anchor and f'id="{anchor}"' not in text:
+            wrong.append((address, anchor))
+    assert wrong == []
 
 
 def test_what_the_search_page_loads_is_small(site):
