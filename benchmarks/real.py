@@ -13,7 +13,7 @@
     python benchmarks/real.py explore    loss by position, for all exploration texts, bands and single pairs
     python benchmarks/real.py decide     the texts that decide: the 40 rows that ropebook.real.rule asks for
     python benchmarks/real.py attack     after the verdict: four more texts, and five pairs drawn at random for each
-    python benchmarks/real.py recall     hide records in two texts and ask for them, with every untrained method
+    python benchmarks/real.py recall     hide records in two texts and ask for them, with some untrained methods
     python benchmarks/real.py precision  what it costs to round one step of the rotation, within the trained length
     python benchmarks/real.py            fetch, core and heads, which is what `make real` does
     python benchmarks/real.py pack       all texts as this machine reads them, into runs/texts.json

@@ -69,8 +69,9 @@ def test_an_attention_layer_is_two_graphs_over_many_lengths():
 
 
 @torch.no_grad()
-def test_a_model_with_a_method_is_two_graphs_over_many_lengths():
-    scaling = make("yarn", factor=4.0, trained_length=64)
+@pytest.mark.parametrize("method", [None, "yarn"])
+def test_a_model_is_two_graphs_over_many_lengths(method):
+    scaling = method and make(method, factor=4.0, trained_length=64)
     model = LlamaModel(50, 16, 24, n_layers=2, n_heads=2, scaling=scaling, layout="interleaved")
     texts = (torch.arange(2 * n).view(2, n) % 50 for n in (5, 9, 33))
     assert lengths(model, *((text,) for text in texts)) <= 2

@@ -22,7 +22,6 @@ AGAIN = (
     "cached_without_the_offset",
     "base_of_each_call",
     "table_cut_and_never_added",
-    "written_into_the_inputs",
     "keys_race_with_their_copy",
     "scaled_only_in_long_texts",
     "decay_scales_in_the_other_layout",
@@ -33,7 +32,8 @@ SOUND = {**second.SOUND, **third.SOUND, **fourth.SOUND, **fifth.SOUND}
 CLOCKWISE = SOUND.pop("clockwise")
 # No score sees it, so the verdict waits for what only its user can say.
 UNSEEN = ("step_starts_at_minus_one",)
-# The widest heads that are tried, because a diagnosis takes longer the wider they are.
+# The widest heads that are tried, because a diagnosis takes longer the wider they are. Every eighth mistake is tried
+# with heads of any width.
 WIDEST = 64
 # They show from position 64 on.
 LONGER = ("table_too_short", "table_wraps", "table_raises")
@@ -48,7 +48,8 @@ def test_a_mistake_is_named_by_its_author_s_rule(of, name):
     generator = chance.Random(name)
     fresh = SETS[of].FRESH[name]
     world = diagnose_world.world_at_random(generator)
-    while not fresh.when(world) or world.dim > WIDEST or (name in LONGER and world.length <= 64):
+    widest = 128 if MISTAKES.index((of, name)) % 8 == 0 else WIDEST
+    while not fresh.when(world) or world.dim > widest or (name in LONGER and world.length <= 64):
         world = diagnose_world.world_at_random(generator)
     report = diagnosed(world, fresh.build(world))
     said = report.undetermined if name in UNSEEN else report.mistakes

@@ -52,6 +52,21 @@ def test_a_skipped_case_is_no_success():
         check()
 
 
+def test_cases_after_a_skipped_one_are_run():
+    seen = []
+
+    @together("number", [1, 2, 3])
+    def check(number):
+        seen.append(number)
+        if number == 1:
+            pytest.skip("not here")
+        assert number != 3
+
+    with pytest.raises(BaseExceptionGroup, match="1 of 3 cases fail"):
+        check()
+    assert seen == [1, 2, 3]
+
+
 def test_without_cases_or_with_another_name_it_is_refused():
     for values in ([], [(1, 2)], [(1, 2, 3), (1,)]):
         with pytest.raises(ValueError, match="at least one case, each with a value for number, other, last"):

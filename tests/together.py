@@ -12,8 +12,9 @@ import pytest
 def together(names: str | tuple[str, ...], values: Iterable, ids: object = None) -> Callable:
     """Run a test with each of the values, like ``pytest.mark.parametrize``, but as a single test case.
 
-    All values are tried, and the failure names each one that fails. The cases share the test's fixtures, so none of
-    them may change one. Long cases are better spread over workers by ``pytest.mark.parametrize``.
+    All values are tried, and the failure names each one that fails. If none fails but one is skipped, so is the test.
+    The cases share the test's fixtures, so none of them may change one. Long cases are better spread over workers by
+    ``pytest.mark.parametrize``.
     """
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     rows = [row if len(names) > 1 else (row,) for row in values]
@@ -24,15 +25,19 @@ def together(names: str | tuple[str, ...], values: Iterable, ids: object = None)
     def decorate(test: Callable) -> Callable:
         @functools.wraps(test)
         def whole(**fixtures: object) -> None:
-            failed = []
+            failed, skipped = [], []
             for label, row in zip(labels, rows, strict=True):
                 try:
                     test(**fixtures, **dict(zip(names, row, strict=True)))
+                except pytest.skip.Exception as reason:
+                    skipped.append(reason)
                 except (Exception, pytest.fail.Exception) as error:
                     error.add_note(f"with {label}")
                     failed.append(error)
             if failed:
                 raise BaseExceptionGroup(f"{len(failed)} of {len(rows)} cases fail", failed)
+            if skipped:
+                raise skipped[0]
 
         # pytest reads here which fixtures are wanted
         parameters = inspect.signature(test).parameters

@@ -153,7 +153,7 @@ STOPS = 12
 
 def chapter(page: Page) -> Checks:
     said = page.locator(".chapter-line").inner_text()
-    yield "it doesn't say how long it takes", not re.search(r"\d+ min to read", said) and said
+    yield "it doesn't say how long it takes", not re.search(r"\d+ min to read", said) and [said]
     with page.expect_download() as download:
         page.locator(".chapter-line a[download]").click()
     name = download.value.suggested_filename

@@ -248,8 +248,12 @@ def _written(findings: Findings, call: Call, positions: Tensor, when: str) -> bo
     said = f"{when}{who} {'are' if len(in_place) > 1 else 'is'} rotated in place: what is given is written over with what comes back"
     if findings.declared.in_place:
         findings.evidence["in place"] = said
-    else:
+    elif when:
         findings.mistakes["changed_inputs"] = (
+            f"{said}, so only some calls change the inputs"
+        )
+    else:
+        findings.undetermined["in_place"] = (
             f"{said}, so the inputs are changed. Whatever else reads them afterwards (a backward pass, a layer that is computed "
             "again) gets rotated vectors. Declare in_place=True if it is meant to do so"
         )

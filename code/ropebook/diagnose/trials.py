@@ -394,7 +394,11 @@ def reference(findings: Findings) -> None:
     """Compare scores at random positions with those of a reference rotation that fits everything declared."""
     call, declared = findings.call, findings.declared
     asked_for = call.places or "offset" in call.given
-    if not asked_for or call.tables or set(findings.undetermined) - {"start"}:
+    if (
+        not asked_for
+        or call.tables
+        or set(findings.undetermined) - {"start", "in_place"}
+    ):
         return
     right = model(findings)
     if right is None:

@@ -70,7 +70,7 @@ def witness(findings: Findings) -> None:
     call = findings.call
     if set(findings.mistakes) - {"changed_inputs"}:
         return
-    if set(findings.undetermined) - {"start"}:
+    if set(findings.undetermined) - {"start", "in_place"}:
         return
     if not call.places or call.tables or not findings.honoured:
         return

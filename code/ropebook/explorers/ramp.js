@@ -178,7 +178,7 @@ function describe({ largest, pair, ratio, low, high }) {
 
 export default explorer({
   title: "YaRN’s ramp, paper against code",
-  note: "Drag the ends of the ramp. Fast pairs (left) are kept, slow pairs are interpolated, and the pairs between them are mixed.",
+  note: "Drag the ends of the ramp. Fast pairs (left) are kept, slow pairs interpolated, and pairs in between mixed.",
   dials,
   compute,
   build,
