@@ -33,7 +33,7 @@ def test_three_maps(shown):
     pictures.patches(side=5, dim=8)
     [(fig, alt, caption)] = shown
     assert [ax.get_title(loc="left") for ax in fig.axes] == ["in a line", "axial", "mixed"]
-    assert "5 times 5" in alt
+    assert "5 by 5" in alt
     assert "d = 8" in caption
 
 
