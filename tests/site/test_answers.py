@@ -22,7 +22,7 @@ def test_an_answer_is_marked_and_its_mistake_is_named(visit):
     fields.nth(1).fill("0.048")
     fields.nth(2).fill("19%")
     fields.nth(2).press("Enter")
-    expect(said).to_contain_text("Right: dog gains.")
+    expect(said).to_contain_text("Right: dog gets more weight.")
     fields.nth(1).fill("1/14")
     fields.nth(1).press("Enter")
     expect(said).to_contain_text("the first that differs is “weight of bites”: 1/14 isn't right")

@@ -110,7 +110,7 @@ def test_arrow_keys_move_the_cursor_and_enter_sets_the_reference(opened):
     enter(page, "Length", 2)
     expect(said).to_contain_text("Position 1, entry 1: cos 1θ₀ = 0.540. Similarity to 1, 0 away: 1.00.")
     page.get_by_role("switch", name="Interleaved").check()
-    expect(page.locator(".rb-stage")).to_contain_text("Rows: sines and cosines in turn.")
+    expect(page.locator(".rb-stage")).to_contain_text("Rows: alternating sines and cosines.")
     pad.press("ArrowUp")
     expect(said).to_contain_text("Position 1, entry 0")
 
