@@ -163,11 +163,11 @@ def test_the_score_in_words():
     )
     assert short.endswith("local maxima. Both sides of the query look the same, because q\u00a0=\u00a0k.")
     assert (
-        "It first becomes negative 2653 tokens away. Its lowest value among the samples is −50.8, 17815 tokens away."
+        "It first goes negative 2653 tokens away. Its lowest value among the samples is −50.8, 17815 tokens away."
         in long_
     )
     assert "local maxi" not in long_
-    assert "It first becomes negative at the query itself" in unlike
+    assert "It first goes negative at the query itself" in unlike
     assert unlike.endswith("The two sides of the query differ, because q is not k.")
     assert "Among the samples it is never negative" in smooth
     assert "There are 0 local maxima." in tiny

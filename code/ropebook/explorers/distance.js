@@ -262,7 +262,7 @@ function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { qu
   const some = sure ? "It" : "Among the samples it";
   const seen = sure && per > 1 ? " among the samples" : "";
   const first = negativeAt < 0 ? `${some} is never negative`
-    : `${some} first becomes negative ${near === 0 ? "at the query itself" : `${count(near, "token")} away`}`;
+    : `${some} first goes negative ${near === 0 ? "at the query itself" : `${count(near, "token")} away`}`;
   const lowest = far === 0 ? "at the query itself" : `${count(far, "token")} away`;
   const peaks = maxima < 0 ? "" : ` There ${maxima === 1 ? "is 1 local maximum" : `are ${maxima} local maxima`}.`;
   const sides = vectors === "random" ? " The two sides of the query differ, because q is not k."

@@ -74,7 +74,7 @@ class Distance(Explorer):
         label="Length L",
         below="a single key gives no curve",
         above="longer texts show only bands",
-        note=f"Keys are at 0 to L − 1. In texts of more than {MOST_SAMPLES} tokens, distant keys are sampled.",
+        note=f"Keys at 0 to L − 1. Beyond {MOST_SAMPLES} distant keys are sampled.",
         more=True,
     )
     vectors = Choice(

@@ -171,8 +171,8 @@ function placeOf({ show, measured }, { at, window, distance }) {
 
 function titleOf({ show, run, measured }, wide) {
   if (show === "loss") {
-    const seeds = run === "schemes" ? "Lines: means of three seeds. Dots: each seed at the chosen place"
-      : "Thick: the mean of three seeds. Faint: each seed";
+    const seeds = run === "schemes" ? "Lines: means of three seeds. Dots: each seed, where you read"
+      : "Thick: the mean of three seeds. Faint: each of them";
     return ["Bits per byte at each position", wide ? `Lower is better. ${seeds}`
       : `Lower is better. ${run === "schemes" ? "Dots" : "Faint"}: each seed`];
   }

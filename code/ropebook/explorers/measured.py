@@ -128,7 +128,7 @@ class Measured(Explorer):
         [str(s) for s in FACTORS],
         "4",
         label="Factor s",
-        note="For texts of up to s·L bytes, which is s times the trained length.",
+        note="For texts of up to s·L bytes, s times the trained length.",
     )
     tuned = Switch(
         False,

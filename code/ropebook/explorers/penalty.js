@@ -113,8 +113,8 @@ function describe(data, { distance, factor }) {
   const rises = (where, curve) => (where === REACH ? "it falls all the way"
     : `it is lowest at ${where} and then rises by ${back(curve)}`);
   if (factor === 1) return `${here}. No pair is slowed: ${rises(plainLowest, plain)}.`;
-  return `${here}, and with ${bandOf(data)} slowed it is ${exact(changedHere, 1)}. In the original model `
-    + `${rises(plainLowest, plain)}; with the pairs slowed, ${rises(changedLowest, changed)}.`;
+  return `${here}, and ${exact(changedHere, 1)} with ${bandOf(data)} slowed. Originally `
+    + `${rises(plainLowest, plain)}; slowed, ${rises(changedLowest, changed)}.`;
 }
 
 function lossText(loss, plainLoss, k) {
@@ -130,8 +130,7 @@ export default explorer({
   build,
   stats: ({ plainHere, changedHere, loss, plainLoss }, { distance }) => [
     [`Mean score at ${distance}`, exact(changedHere, 1), `originally ${exact(plainHere, 1)}`],
-    ...(loss ? [["Loss beyond 9,216", ...lossText(loss, plainLoss, 1)],
-      ["Loss within L", ...lossText(loss, plainLoss, 0)]]
+    ...(loss ? [["Loss beyond 9,216", ...lossText(loss, plainLoss, 1)], ["Within", ...lossText(loss, plainLoss, 0)]]
       : [["Loss", "not measured"]]),
   ],
   describe,

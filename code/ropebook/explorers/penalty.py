@@ -66,7 +66,7 @@ class Penalty(Explorer):
         label="Slowed by",
         below="pairs would turn faster than in training",
         above="eight times slower, pairs would hardly turn",
-        note="The frequencies of these pairs are divided by this number.",
+        note="The frequencies of these pairs are divided by this.",
     )
     distance = Whole(
         12_288,

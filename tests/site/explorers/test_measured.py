@@ -220,7 +220,7 @@ def test_a_dial_without_effect_says_so_and_stays(opened):
     page = opened([Measured()])
     note = "These are stored measurements (A CPU, 2026-01-31); this page only computes"
     expect(page.locator(".rb-note")).to_contain_text(note)
-    assert limits(page, "factor") == "For texts of up to s·L bytes, which is s times the trained length."
+    assert limits(page, "factor") == "For texts of up to s·L bytes, s times the trained length."
     page.get_by_role("switch", name="Fine-tuned").check()
     expect(page.locator(".rb-stats dt").first).to_have_text("YaRN (chosen β), s = 4, fine-tuned")
     method = page.get_by_role("combobox", name="Method")
