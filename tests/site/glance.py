@@ -55,7 +55,7 @@ SEEN = """([which, step, seek, only]) => {
   if (seek) {
     const box = root.getBoundingClientRect();
     const start = box.top + scrollY - innerHeight;
-    for (let y = Math.max(0, start), end = box.bottom + scrollY; y < end; y += 8) {
+    for (let y = Math.max(0, start), end = box.bottom + scrollY; y < end; y += 2) {
       scrollTo({ top: y, behavior: 'instant' });
       const now = look();
       if (sum(now) < sum(best)) best = now;
