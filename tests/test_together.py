@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.together import together
+from tests.together import check, together
 
 SEEN = []
 
@@ -76,3 +76,24 @@ def test_without_cases_or_with_another_name_it_is_refused():
         @together("numbre", [1])
         def check(number):
             """Do nothing."""
+
+
+def test_each_check_that_fails_is_named():
+    seen = []
+
+    def one(number):
+        seen.append(number)
+        assert number == 1
+
+    def two(number):
+        seen.append(number)
+        pytest.fail("always")
+
+    def three(number):
+        seen.append(number)
+
+    check([one, three], 1)
+    with pytest.raises(BaseExceptionGroup, match="2 of 3 checks fail") as found:
+        check([one, two, three], 2)
+    assert [error.__notes__ for error in found.value.exceptions] == [["in one"], ["in two"]]
+    assert seen == [1, 1, 2, 2, 2]

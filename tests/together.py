@@ -1,4 +1,4 @@
-"""Cases of a test that are run as one, because each is over in a moment."""
+"""Run several cases, or several checks, as one test: because each is over in a moment, or their set-up takes long."""
 
 from __future__ import annotations
 
@@ -25,19 +25,8 @@ def together(names: str | tuple[str, ...], values: Iterable, ids: object = None)
     def decorate(test: Callable) -> Callable:
         @functools.wraps(test)
         def whole(**fixtures: object) -> None:
-            failed, skipped = [], []
-            for label, row in zip(labels, rows, strict=True):
-                try:
-                    test(**fixtures, **dict(zip(names, row, strict=True)))
-                except pytest.skip.Exception as reason:
-                    skipped.append(reason)
-                except (Exception, pytest.fail.Exception) as error:
-                    error.add_note(f"with {label}")
-                    failed.append(error)
-            if failed:
-                raise BaseExceptionGroup(f"{len(failed)} of {len(rows)} cases fail", failed)
-            if skipped:
-                raise skipped[0]
+            tried = (functools.partial(test, **fixtures, **dict(zip(names, row, strict=True))) for row in rows)
+            _try_all([f"with {label}" for label in labels], tried, "cases")
 
         # pytest reads here which fixtures are wanted
         parameters = inspect.signature(test).parameters
@@ -48,6 +37,29 @@ def together(names: str | tuple[str, ...], values: Iterable, ids: object = None)
         return whole
 
     return decorate
+
+
+def check(checks: list[Callable[..., None]], *arguments: object) -> None:
+    """Call every check with these arguments, even after one has failed. The failure names each one that fails."""
+    tried = (functools.partial(one, *arguments) for one in checks)
+    _try_all([f"in {one.__name__}" for one in checks], tried, "checks")
+
+
+def _try_all(notes: list[str], calls: Iterable[Callable[[], None]], kind: str) -> None:
+    """Make all calls. Raise the errors of all that fail, each with its note; if none fails, skip if one was skipped."""
+    failed, skipped = [], []
+    for note, call in zip(notes, calls, strict=True):
+        try:
+            call()
+        except pytest.skip.Exception as reason:
+            skipped.append(reason)
+        except (Exception, pytest.fail.Exception) as error:
+            error.add_note(note)
+            failed.append(error)
+    if failed:
+        raise BaseExceptionGroup(f"{len(failed)} of {len(notes)} {kind} fail", failed)
+    if skipped:
+        raise skipped[0]
 
 
 def _labels(names: list[str], rows: list[tuple], ids: object) -> list[str]:

@@ -12,7 +12,7 @@ from ropebook.explorers import Choice, Even, Numbers, Real, Switch, Text, Whole
 from ropebook.explorers.kit.joining import split
 from tests.explorers import js
 from tests.explorers.registry import ALL, every
-from tests.several import check
+from tests.together import check
 from tools.paths import ROOT
 
 FOLDER = ROOT / "code" / "ropebook" / "explorers"

@@ -11,10 +11,10 @@ from playwright.sync_api import expect
 from ropebook.explorers import Choice, Even, Numbers, Real, Switch, Text, Whole
 from tests.explorers.oracles import expected_of
 from tests.explorers.registry import every
-from tests.several import check
 from tests.site.figures import data, dials, enter, hash_of, settle
 from tests.site.test_takeaway import SVG, saved, stage_size
 from tests.site.work import slowest_event
+from tests.together import check
 from tools import assets
 
 SIZES = {1280: "a screen", 880: "a notebook's cell", 390: "a phone", 340: "a small phone"}

@@ -8,8 +8,6 @@ content stays as it was. Nothing is trained.
 
 from __future__ import annotations
 
-import copy
-
 import torch
 from torch import Tensor, nn
 
@@ -17,6 +15,7 @@ from ropebook import checks
 from ropebook.attention import merge_heads
 from ropebook.real.bias import at
 from ropebook.real.layers import check_plain
+from ropebook.real.reading import sharing_weights
 from ropebook.rotary_attention import LlamaModel, RotaryAttention
 from ropebook.shapes import Complex, Float
 
@@ -69,9 +68,7 @@ def with_penalty(
         raise ValueError(
             f"added must be (layers, heads, distances), {heads[0]} and {heads[1]}, got {tuple(added.shape)}"
         )
-    other = copy.deepcopy(
-        model, {id(weight): weight for weight in model.parameters()}
-    )
+    other = sharing_weights(model)
     for layer, rows in zip(other.layers, added, strict=True):
         layer.attention = _Penalised(layer.attention, rows)
     return other

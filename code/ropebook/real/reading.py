@@ -20,6 +20,20 @@ PIECE = 512
 """The number of positions whose logits are in memory at a time."""
 
 
+def sharing_weights(model: LlamaModel) -> LlamaModel:
+    """Return a copy of a model that shares its weights, so that its parts can be
+    replaced while ``model`` stays as it is.
+
+    >>> model = LlamaModel(vocab_size=10, dim=8, hidden_dim=16, n_layers=1, n_heads=2, layout="half")
+    >>> other = sharing_weights(model)
+    >>> other is model, other.lm_head.weight is model.lm_head.weight
+    (False, True)
+    """
+    return copy.deepcopy(
+        model, {id(weight): weight for weight in model.parameters()}
+    )
+
+
 @torch.no_grad()
 def last_states(
     model: LlamaModel,
@@ -36,8 +50,7 @@ def last_states(
     >>> torch.equal(model.lm_head(last_states(model, tokens)), model(tokens))
     True
     """
-    weights = {id(weight): weight for weight in model.parameters()}
-    headless = copy.deepcopy(model, weights)
+    headless = sharing_weights(model)
     headless.lm_head = nn.Identity()
     return headless(tokens, positions)
 

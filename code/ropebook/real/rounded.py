@@ -6,14 +6,13 @@ from that step. Nothing is trained.
 
 from __future__ import annotations
 
-import copy
-
 import torch
 from torch import Tensor, nn
 
 from ropebook.efficient import RotaryEmbedding, apply_rotary_qk
 from ropebook.lab.frequencies import rotary_of
 from ropebook.precision import rounded_cos_sin
+from ropebook.real.reading import sharing_weights
 from ropebook.rotary_attention import LlamaModel
 
 
@@ -33,9 +32,7 @@ def with_rounding(
     True
     """
     rotary = _Rounded(rotary_of(model), rounded, dtype)
-    other = copy.deepcopy(
-        model, {id(weight): weight for weight in model.parameters()}
-    )
+    other = sharing_weights(model)
     for layer in other.layers:
         layer.attention.rotary = rotary
     return other

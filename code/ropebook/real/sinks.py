@@ -9,7 +9,6 @@ the other as it is. Nothing is trained.
 
 from __future__ import annotations
 
-import copy
 import math
 
 import torch
@@ -19,6 +18,7 @@ from ropebook import checks
 from ropebook.attention import MultiHeadAttention, merge_heads, repeat_heads
 from ropebook.efficient import RotaryEmbedding
 from ropebook.real.layers import check_plain
+from ropebook.real.reading import sharing_weights
 from ropebook.rotary_attention import LlamaModel, RotaryAttention
 
 _WIDTH = 8  # the fused kernel prefers head dimensions that are multiples of this
@@ -46,9 +46,7 @@ def with_sink_apart(
     """
     if nearest is not None:
         checks.integer("nearest", nearest, minimum=1)
-    apart = copy.deepcopy(
-        model, {id(weight): weight for weight in model.parameters()}
-    )
+    apart = sharing_weights(model)
     own = apart.layers[0].attention.rotary
     for layer in apart.layers:
         layer.attention = _SinkApart(
