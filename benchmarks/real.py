@@ -531,7 +531,7 @@ def recall() -> None:
 
 
 def of_filler(row: dict, band: tuple[int, int]) -> float:
-    """The mean loss on the filler between two positions."""
+    """Return the mean loss on the filler between two positions."""
     found = slice(band[0] // STRETCH, -(-band[1] // STRETCH))
     pairs = [pair for pair in zip(row["loss"][found], row["filler"][found], strict=True) if pair[1]]
     return round(sum(loss * count for loss, count in pairs) / sum(count for _, count in pairs), 5)
@@ -546,7 +546,7 @@ class Rounded:
 
     @property
     def name(self) -> str:
-        return f"{self.dtype}-{self.step.replace('_', '-')}"
+        return f"{self.dtype}-{self.step}"
 
     def of(self, model: LlamaModel) -> LlamaModel:
         return with_rounding(model, self.step, getattr(torch, self.dtype))
@@ -587,6 +587,7 @@ def precision() -> None:
 def recalled(name: str, change: Change | Held) -> dict:
     text = texts.exploration(name)
     made = document(tokens_of(text).tolist(), loaded().tokenizer.encode, BLOCKS, RECALLED_IN.index(name))
+    made = made._replace(tokens=made.tokens.to(DEVICE))
     if len(made.tokens) > LENGTH + 1:
         raise ValueError(f"a document must have at most {LENGTH + 1} tokens, got {len(made.tokens)}")
     found = read(change.of(loaded().model), made)
