@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from playwright.sync_api import Page
 
-from tests.site.figures import settle
-
 ZOOMED = (640, 400)  # at a zoom of 200 %, a window of 1280 × 800 is half as large
 SIZES = [(1366, 657), (1280, 800), ZOOMED, (1024, 768), (390, 844)]
 
@@ -67,7 +65,20 @@ SEEN = """([which, step, seek, only]) => {
   return { hidden: best.filter(([, hidden]) => hidden > 1), height: stage.getBoundingClientRect().height, small };
 }"""
 
-FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+# Waits until a figure has been drawn for a window of this width: until its size is the same in eight frames.
+STEADY = """([which, width]) => new Promise((done) => {
+  const root = document.querySelectorAll('.explorer')[which].querySelector('.rb');
+  const stage = root.querySelector('.rb-stage');
+  let before = '';
+  let same = 0;
+  (function look() {
+    const now = [stage.clientWidth, stage.clientHeight, root.clientHeight].join();
+    same = now === before && innerWidth === width ? same + 1 : 0;
+    before = now;
+    if (same < 8) requestAnimationFrame(look);
+    else done();
+  })();
+})"""
 
 # The steps that the page asks with a figure, in order: the dials that they ask for.
 STEPS = """(which) => {
@@ -105,7 +116,7 @@ def walk(page: Page, which: int, sizes: list[tuple[int, int]]) -> list[Sight]:
     seen = []
 
     def look(size: tuple[int, int], at: int, after: str, seek: bool = False) -> None:
-        settle(page)
+        page.evaluate(STEADY, [which, size[0]])
         zoomed = size == ZOOMED
         found = page.evaluate(SEEN, [which, steps[at] if steps else None, seek, zoomed])
         least = 140 if zoomed else max(220, 0.4 * size[1])
@@ -114,7 +125,7 @@ def walk(page: Page, which: int, sizes: list[tuple[int, int]]) -> list[Sight]:
     def resize(size: tuple[int, int]) -> None:
         if page.viewport_size != {"width": size[0], "height": size[1]}:
             page.set_viewport_size({"width": size[0], "height": size[1]})
-            page.evaluate(FRAMES)
+            page.evaluate(STEADY, [which, size[0]])
 
     def press(name: str) -> None:
         root.get_by_role("button", name=name, exact=True).click()
