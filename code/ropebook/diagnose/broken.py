@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ropebook.diagnose.calling import Call, Returned
-from ropebook.diagnose.differences import numbered
+from ropebook.diagnose.differences import numbered, several
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import matrices
 
@@ -225,7 +225,7 @@ def _written(findings: Findings, call: Call, positions: Tensor, when: str) -> bo
         if at.shape != before.shape or not torch.equal(at, before):
             findings.mistakes["changed_inputs"] = (
                 f"{when}the positions that it is given are written over (changed in place), so that the next layer is given "
-                f"others: {_some(before)} have become {_some(at)}"
+                f"others: {several(before)} have become {several(at)}"
             )
             return True
     in_place = []
@@ -258,7 +258,3 @@ def _written(findings: Findings, call: Call, positions: Tensor, when: str) -> bo
             "again) gets rotated vectors. Declare in_place=True if it is meant to do so"
         )
     return True
-
-
-def _some(at: Tensor) -> str:
-    return ", ".join(f"{one:g}" for one in at.flatten()[:5].tolist())

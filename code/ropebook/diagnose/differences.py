@@ -8,6 +8,19 @@ from torch import Tensor
 SAME = 1e-3
 
 
+def several(values: Tensor) -> str:
+    """List the first few of these numbers.
+
+    >>> import torch
+    >>> several(torch.tensor([[3, 4], [5, 6]])), several(torch.arange(9.0))
+    ('3, 4, 5, 6', '0, 1, 2, 3, 4, …')
+    """
+    numbers = values.flatten().tolist()
+    return ", ".join(f"{one:g}" for one in numbers[:5]) + (
+        ", …" if len(numbers) > 5 else ""
+    )
+
+
 def different(
     found: Tensor, right: Tensor, sent: Tensor, close: float
 ) -> str | None:

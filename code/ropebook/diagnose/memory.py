@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ropebook.diagnose.calling import Call
+from ropebook.diagnose.differences import several
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import near_enough, vectors
 
@@ -93,7 +94,7 @@ def _from_earlier(
                 return None
             who = role if findings.both else "x"
             said = said or (
-                f"{who} is rotated by the positions of an earlier call: {_some(at)} are turned like {_some(like)}"
+                f"{who} is rotated by the positions of an earlier call: {several(at)} are turned like {several(like)}"
             )
     return said
 
@@ -129,7 +130,3 @@ def _reusing(call: Call) -> Call:
             return held[0].copy_(fresh)
 
     return Reusing(**vars(call))
-
-
-def _some(at: Tensor) -> str:
-    return ", ".join(str(one) for one in at.flatten()[:4].tolist()) + ", …"

@@ -15,7 +15,7 @@ from ropebook.diagnose.differences import SAME, different, further
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.measures import Turn
 from ropebook.diagnose.warps import warp
-from ropebook.diagnose.whereabouts import placed, together
+from ropebook.diagnose.whereabouts import OR_FREQUENCIES, placed, together
 
 LONG = 2048
 
@@ -93,7 +93,7 @@ def where(
         several = [place, max(place // 2, 1), max(place // 3, 2)]
         alone = [torch.tensor([one]) for one in several]
         said = together(findings, role, alone, lambda seq: vectors(findings, seq))
-        if said is None or "or frequencies are" in said:
+        if said is None or OR_FREQUENCIES in said:
             # frequencies tell more than the positions that have the same angles
             said = "; ".join(one for one in (said, unlike(findings, role)) if one)
         said = said and f"a token alone: {said}"

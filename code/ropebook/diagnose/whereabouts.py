@@ -19,6 +19,8 @@ Calls = list[tuple[Tensor, Tensor]]
 CLOSE = 0.02
 # The largest position that is considered.
 FURTHEST = 2**15
+# The end of a rule that describes the same angles as other frequencies would.
+OR_FREQUENCIES = ", or frequencies are"
 HALVES = (
     (torch.bfloat16, "bfloat16"),
     (torch.float16, "float16"),
@@ -281,7 +283,7 @@ def _scaled(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
             else f"divided by {1 / times:.4g}"
         )
         # nothing distinguishes positions that are too large from frequencies that are too large
-        yield f"positions are {how}, or frequencies are", lambda at: at * times
+        yield f"positions are {how}{OR_FREQUENCIES}", lambda at: at * times
     for step in range(2, 17):
         yield (
             f"positions are divided by {step} without remainder: {step} neighbours each share one position",
