@@ -371,3 +371,38 @@ def test_a_rival_band_is_drawn_for_each_text_and_stays_the_same():
     names = {text.name for text in (*texts.FRESH, *rule.HELD_OUT, *texts.EXPLORATION)}
     assert len(names) == 4 + 8 + 4
     assert {text.name for text in texts.FRESH} == set(rule.CLOSED)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Return a model of one layer, and replace the stored mean scores by random ones of its size."""
+    torch.manual_seed(0)
+    model = LlamaModel(20, 16, 24, 1, 4, layout="half", dtype=torch.float64).requires_grad_(False)
+    amplitudes = torch.randn(1, 4, 2, dtype=torch.complex128)
+    bias = stored.Bias(amplitudes, torch.tensor([1.0, 0.1], dtype=torch.float64))
+    monkeypatch.setattr(stored, "bias", lambda: bias)
+    monkeypatch.setattr(script, "LENGTH", 12)
+    monkeypatch.setattr(script, "TRAINED", 4)
+    return model
+
+
+def test_hidden_tokens_do_not_matter_but_the_first_one_does(small):
+    tokens = torch.arange(12)[None]
+    hidden = script.Hidden("hidden", 4).of(small)
+    told = hidden(tokens)
+    assert told[:, :4].allclose(small(tokens)[:, :4])
+    assert not told[:, 5:].allclose(small(tokens)[:, 5:])
+    for place, matters in ((0, True), (7, False), (8, True)):
+        other = tokens.clone()
+        other[0, place] = 15
+        assert hidden(other)[0, 11].allclose(told[0, 11]) is not matters
+
+
+def test_shuffled_heads_get_the_biases_of_other_heads(small):
+    own, shuffled = (
+        script.Held("held", (0, 1), shuffle).of(small).layers[0].attention.reversed for shuffle in (None, 0)
+    )
+    assert not own.equal(shuffled)
+    heads = range(4)
+    order = [next(other for other in heads if own[other].equal(shuffled[head])) for head in heads]
+    assert sorted(order) == list(heads)
