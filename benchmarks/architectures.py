@@ -178,7 +178,7 @@ def model_class(config: type) -> type:
         and not found.__name__.endswith("PreTrainedModel")
     ]
     if not candidates:
-        raise LookupError("no model is made of this configuration alone")
+        raise LookupError("no model can be built from this configuration alone")
     return min(candidates, key=lambda found: ("CausalLM" not in found.__name__, len(found.__name__)))
 
 

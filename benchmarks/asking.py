@@ -255,8 +255,8 @@ def shares(model: LanguageModel, tokens: torch.Tensor) -> list[float]:
 
 
 def attack(names: list[str], text: parts.Parts) -> None:
-    """Test three kinds of pairs: the pair that a model's own map names, its neighbours, and the pair whose share of the
-    lengths is most similar."""
+    """Test the pair that a model's own map names, the pairs next to it, and its twin: the pair whose share of the query
+    and key lengths is closest to that of the named pair."""
     for name in filter(rotating, names):
         path = folder() / f"map-{name}.json"
         identity = identity_of(name, text, ATTACKS)
@@ -337,8 +337,8 @@ def model_of(id: str, seed: int) -> str:
 
 
 def t5_rate() -> float:
-    """Return the learning rate of T5's table that the development part selects, or NaN if not all candidates are
-    trained."""
+    """Return the learning rate selected for T5's table on the development part, or NaN while any candidate is still
+    untrained."""
     losses = {}
     for one in variants.T5_CANDIDATES:
         path = weights_of(one.name).with_suffix(".json")
@@ -350,7 +350,7 @@ def t5_rate() -> float:
 
 
 def as_asked(model: LanguageModel, cell: str) -> LanguageModel:
-    """Return the model with the change that a cell of the second rule names."""
+    """Apply the change specified by a cell of the second rule, and return the changed model."""
     change = cell.partition("/")[2]
     if pair := re.fullmatch(r"pair (\d+) times ([\d.]+)", change):
         return causal.changed(model, [int(pair[1])], float(pair[2]))

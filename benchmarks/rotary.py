@@ -90,8 +90,9 @@ def each(form: Callable, *arguments) -> Callable:
 
 
 def copies(tables: tuple[Tensor, Tensor]) -> list[Form]:
-    """Return two forms: the limit, and the same copy into freshly allocated memory, which the allocator either reuses
-    or gets from the system."""
+    """Return two forms that only copy q and k. The first one copies them into existing memory, which sets the limit for
+    the speed. The second one copies them into freshly allocated memory, which the allocator either reuses or gets from
+    the system."""
     return [
         Form("limit", None, "existing", lambda q, k, q_out, k_out: lambda: (q_out.copy_(q), k_out.copy_(k)), tables),
         Form("clone", None, "fresh", each(Tensor.clone), tables),
@@ -280,7 +281,7 @@ def last_cache(where: torch.device) -> int:
 
 
 def arguments(form: Form, sets: list, here: int) -> tuple[Tensor, ...]:
-    """Return q and k from one set, and two tensors from another set to write to."""
+    """Return a form's arguments: q and k from one set, and q_out and k_out from another."""
     return tuple(form.see(x) for x in (*sets[here], *sets[here - len(sets) // 2]))
 
 

@@ -136,8 +136,8 @@ def steps(start: int, tokens: int, dim: int) -> Iterable[Peer]:
 
 
 def file_of(package: str, path: str, instead: dict[str, types.ModuleType] | None = None) -> types.ModuleType | None:
-    """Load one file of a package as a module, or return None if the package isn't installed. ``instead`` maps modules
-    of the package that the file would import to replacements."""
+    """Load one file of a package as a module, or return None if the package isn't installed. ``instead`` contains
+    replacements, by name, for modules of the package that the file imports."""
     found = importlib.util.find_spec(package)
     if found is None:
         return None

@@ -13,13 +13,13 @@
     python benchmarks/trials.py pack FILE                 this Python's text, for training on another machine
     python benchmarks/trials.py seed --text FILE --device cuda    train there, several processes side by side
 
-Checkpoints are in runs/trials, which Git ignores. A finished training leaves two files in results/trials: its numbers
-on the development part, and its weights in half precision. Finished trainings are not repeated, and the later steps
+Checkpoints are in runs/trials, which Git ignores. A finished training run leaves two files in results/trials: its
+numbers on the development part, and its weights in half precision. Finished runs are not repeated, and the later steps
 need only these two files, not the checkpoint. On the CPU, training is compiled, so it needs a C++ compiler. On a GPU it
 isn't, because compiling takes longer there than training.
 
 Numbers on the held-out part are written to results/trials/held_out and never printed. Once all of them exist, `gather`
-applies the rule to reach verdicts; until then, it only gathers the trainings. (For trainings with `--twice`, the
+applies the rule to reach verdicts; until then, it only gathers the training runs. (For runs with `--twice`, the
 repository keeps only the numbers, because no page reads their weights.)
 """
 
@@ -67,25 +67,25 @@ def folder() -> Path:
 
 
 def in_order() -> list[trials.Trial]:
-    """Return all trainings in the order in which they are run: by seed, with the most informative ones of each seed
-    first. The models to which methods are applied come last."""
+    """Return all training runs in order: by seed, and the most informative runs of each seed first. The models to which
+    methods are applied come last."""
     return [*sorted(trials.TRIALS, key=lambda trial: (trial.seed, trial.scheme not in FIRST)), *trials.LONGER]
 
 
 def extended(wanted: list[trials.Trial]) -> list[trials.Trial]:
-    """Return the trainings of the models to which methods are applied."""
+    """Return the training runs of the models to which methods are applied."""
     return [trial for trial in wanted if trial in trials.LONGER]
 
 
 def finished(trial: trials.Trial) -> dict | None:
-    """Return the numbers of a training if it is finished, otherwise None."""
+    """Return the numbers of a training run, or None if it isn't finished."""
     path = folder() / f"{trial.name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def left_to_double() -> list[trials.Trial]:
-    """Return the trainings to repeat with twice the steps: for each scheme whose models don't find records within L,
-    the weakest seed."""
+    """Return the training runs to repeat with twice the steps: for each scheme whose models don't find records within
+    L, the weakest seed."""
     told = {trial.name: finished(trial) for trial in trials.TRIALS}
     able = measured.able(measured.trainings({name: one for name, one in told.items() if one}))
     schemes = dict.fromkeys(trial.scheme for trial in trials.TRIALS if trial.scheme not in {trials.EXTENDED, *able})
@@ -114,8 +114,8 @@ def train(wanted: list[trials.Trial], text: parts.Parts, command: str = "train")
 
 
 def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Run the trainings in `ropebook.lab.variants`, or only some of them. For a whole run, the learning rate of T5's
-    table is chosen as soon as all its candidates are trained."""
+    """Carry out the training runs in `ropebook.lab.variants`, or only some of them. If all are wanted, the learning
+    rate of T5's table is chosen as soon as all its candidates are trained."""
     if wanted != varied():
         train([one for one in wanted if not isinstance(one, trials.Further)], text, "vary")
         raise_base([one for one in wanted if isinstance(one, trials.Further)], text)
@@ -126,7 +126,7 @@ def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def varied() -> list[trials.Trial]:
-    """Return all trainings with one thing changed, in the order in which they are run."""
+    """Return all training runs with one thing changed, in the order in which they are started."""
     tables = dict.fromkeys(run for rate in variants.BIAS_RATES for run in variants.t5(rate))
     raised = [variants.raised(trial, steps) for trial in trials.LONGER for steps in variants.RAISED_STEPS]
     return list(dict.fromkeys([*variants.T5_CANDIDATES, *tables, *variants.VARIANTS, *raised]))
@@ -147,7 +147,7 @@ def seed(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def raise_base(wanted: list[trials.Further], text: parts.Parts) -> None:
-    """Train models further with a larger base. Weights and numbers are stored as for any other training."""
+    """Train models further with a larger base. Weights and numbers are stored as for any other training run."""
     parents = {trial.name: trial for trial in trials.LONGER}
     for run in wanted:
         if finished(run) or not finished(parents[run.parent]):
@@ -162,7 +162,7 @@ def raise_base(wanted: list[trials.Further], text: parts.Parts) -> None:
 
 
 def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
-    """Write a training's weights first and its numbers last. The numbers then exist only if the training is
+    """Write a training run's weights first and its numbers last, so that the numbers exist only if the run is
     finished."""
     model, trial = trainer.model.eval(), trainer.run
     state = {name: w.half().contiguous() for name, w in model.state_dict().items() if name != "lm_head.weight"}
@@ -348,7 +348,7 @@ def tune(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Write results/measured.json. It contains the trainings and, once everything has been tested, the results and
+    """Write results/measured.json. It contains the training runs and, once everything has been tested, the results and
     verdicts."""
     every = dict.fromkeys([*wanted, *map(trials.twice, trials.TRIALS)])
     told = {trial.name: one for trial in every if (one := finished(trial))}
@@ -387,7 +387,7 @@ def gather(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def compare(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Write results/trained.json, which contains the finished trainings that the page about training shows."""
+    """Write results/trained.json, which contains the finished training runs that the page about training shows."""
     where = device.provenance(None, "python benchmarks/trials.py compare", torch.device("cpu"))
     results.save("trained", trained.gathered(folder()), where)
 

@@ -1,5 +1,5 @@
-"""Test that each departure gives the same results as transformers' module, and that its scores are as relative as the
-page says."""
+"""Test that each departure gives the same results as transformers' module, and that its scores depend on distance alone
+if and only if the page says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The diagnosis names what is sound as sound, and each mistake by its name, however the rotation is called."""
+"""The diagnosis finds correct rotations sound and names each mistake, whatever the rotation's calling convention."""
 
 import functools
 import itertools
@@ -51,7 +51,7 @@ NAMES = ["correct", *mistakes.MISTAKES]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_mistake_is_named_and_no_other(name):
-    """The layouts take turns, so that each mistake meets both, and so does each dimension."""
+    """The layouts alternate, so that each mistake and each dimension is tried with both of them."""
     mistake = mistakes.correct if name == "correct" else mistakes.MISTAKES[name]
     for turn, (dim, base) in enumerate(draws(), NAMES.index(name)):
         layout = LAYOUTS[turn % 2]

@@ -165,7 +165,7 @@ def test_a_rotation_in_place_has_to_be_declared():
 
 
 def test_positions_that_all_are_one_off_cannot_be_judged():
-    """No score sees it, and a key in a cache that other code filled would be off."""
+    """No score changes, but the rotation would disagree with keys that other code has put in a cache."""
     report = diagnose(lambda q, k, positions: sound(q, k, positions - 1), **WHOLE)
     assert report.verdict == "undetermined"
     assert "1 position earlier than the one that is given" in report.undetermined["start"]

@@ -1,4 +1,5 @@
-"""What is said of a mistake names its cause: the tensor, head, row, position, frequency or entry of a pair it is in."""
+"""The report's sentence about a mistake names its cause: the tensor, head, row, position, frequency or entry of a pair
+that is wrong."""
 
 import random as chance
 

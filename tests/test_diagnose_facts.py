@@ -1,4 +1,4 @@
-"""What is said of a mistake states the thing, the way and the number: which position, which factor, which pairs."""
+"""The report's sentence about a mistake is specific: it says which position, which factor or which pairs are wrong."""
 
 import math
 
@@ -19,7 +19,7 @@ THETA = WORLD.frequencies
 
 
 def said_of(rotation, world=WORLD, dim=16):
-    """All that the report says is wrong, as one text."""
+    """Return the report's sentences about all mistakes as one string."""
     report = diagnose(rotation, dim=dim, **HOW, **world.declared)
     assert report.verdict == "wrong", str(report)
     assert set(report.mistakes) <= set(NAMES)
@@ -74,7 +74,7 @@ FREQUENCIES = {
     "both ends counted": 500.0 ** -torch.linspace(0, 1, 8, dtype=torch.float64),
     "every exponent is 0": torch.ones(8, dtype=torch.float64),
     "logarithm to base 10": rope.inv_freq(16, 500.0 ** (1 / math.log(10))),
-    "each by a factor of its own: 2 to 9 times": THETA / torch.linspace(2, 9, 8),
+    "each by a different factor (2 to 9)": THETA / torch.linspace(2, 9, 8),
     "rounded to few digits": torch.tensor([float(f"{one:.2g}") for one in THETA.tolist()], dtype=torch.float64),
 }
 

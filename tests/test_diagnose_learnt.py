@@ -1,4 +1,5 @@
-"""Fresh mistakes that the diagnosis learnt from are named by their authors' rules, and no sound function is accused."""
+"""The diagnosis has since been improved with these fresh mistakes. It must name each of them, as judged by its author's
+rule, and find all sound functions sound."""
 
 import random as chance
 import re
@@ -16,7 +17,7 @@ from tests.fresh_world import alone, by, places_of
 
 HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
 SETS = {"second": second, "third": third, "fourth": fourth, "fifth": fifth}
-# Of the fifth set, only those are tried again that were not always named the first time.
+# From the fifth set, we try only the mistakes that were not always named the first time.
 AGAIN = (
     "read_past_the_table",
     "cached_without_the_offset",
@@ -28,14 +29,15 @@ AGAIN = (
 )
 MISTAKES = [(of, name) for of in SETS for name in (AGAIN if of == "fifth" else SETS[of].FRESH)]
 SOUND = {**second.SOUND, **third.SOUND, **fourth.SOUND, **fifth.SOUND}
-# Its author calls it sound, because a model can be trained with it. A declared layout and base say which way to rotate.
+# Its author calls it sound, because a model can be trained with it. But once layout and base are declared, only one
+# direction of rotation is right, so it has a test of its own.
 CLOCKWISE = SOUND.pop("clockwise")
-# No score sees it, so the verdict waits for what only its user can say.
+# This mistake changes no score. Only the user can say whether it matters, so the verdict is "undetermined".
 UNSEEN = ("step_starts_at_minus_one",)
-# The widest heads that are tried, because a diagnosis takes longer the wider they are. Every eighth mistake is tried
-# with heads of any width.
+# The limit for the width of most heads, because the diagnosis of wider heads takes longer. Every eighth mistake is
+# tried with heads of any width.
 WIDEST = 64
-# They show from position 64 on.
+# These mistakes have an effect only from position 64 on.
 LONGER = ("table_too_short", "table_wraps", "table_raises")
 
 

@@ -23,7 +23,8 @@ def right(x, places):
 
 
 def probe(name, says):
-    """Collect a builder of a wrong rotation, the mistake's name and a pattern of the sentence about it."""
+    """Collect a function that builds a wrong rotation. The report must give the mistake this name, and its sentence
+    about the mistake must match the pattern ``says``."""
 
     def add(build):
         PROBES[build.__name__] = build, name, says

@@ -1,4 +1,5 @@
-"""Mistakes of further kinds are named, fresh ones by their author's rule, and no sound rotation is accused."""
+"""The diagnosis names mistakes of further kinds, including fresh ones, which are judged by their author's rule. It
+finds no mistake in a sound rotation."""
 
 import dataclasses
 import math
@@ -20,7 +21,8 @@ from tests.together import together
 
 HOW = {"call": "q, k, positions", "order": "batch heads seq dim"}
 WORLD = diagnose_world.World(32, 10_000.0, "half", 2048, 32)
-# These show where a text has as many tokens as heads, or positions that go back: `differs` asks for neither.
+# These mistakes have an effect only if there are as many tokens as heads, or if positions decrease. `differs` tries
+# neither.
 UNSEEN = ("axes_confused_if_equal", "positions_sorted", "positions_that_never_go_back")
 
 
@@ -199,7 +201,7 @@ def test_errors_that_float32_does_not_make_are_seen_far_away():
 def test_pairs_with_other_frequencies_are_counted():
     right = rope.inv_freq(16)
     changed = right * torch.tensor([1, 1, 1, 0.5, 0.25, 1, 1, 1])
-    said = "pairs 3 and 4 rotate too slowly, each by a factor of its own: 2 to 4 times, and the other pairs are right"
+    said = "pairs 3 and 4 rotate too slowly, each by a different factor (2 to 4), and the other pairs are right"
     assert compared(changed, right, 1e-3) == said
     world = dataclasses.replace(WORLD, length=8192, scaled="llama3", factor=4.0)
     some = {"theta": lambda self: self.world.frequencies * (1 + (torch.arange(16) == 5))}

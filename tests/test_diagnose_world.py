@@ -1,4 +1,5 @@
-"""Functions at random, sound ones and ones with mistakes from bug reports: what is wrong is noticed, and named."""
+"""Tests with random functions. Some are sound, and others have mistakes from bug reports, which the diagnosis must
+notice and name."""
 
 import random as chance
 
@@ -72,7 +73,8 @@ def test_single_precision_is_no_mistake_but_a_result_of_half_the_digits_is():
 
 
 def test_what_is_wrong_is_never_called_sound_with_nothing_declared_but_the_length():
-    """Without layout and base some mistakes are rotations that other weights may need; none of these is."""
+    """If layout and base aren't declared, some mistakes can't be told from rotations that other weights need. The
+    mistakes in this test can."""
     seen = "positions_in_bfloat16 positions_from_zero table_that_is_clamped table_that_wraps key_one_position_later "
     seen += "first_head_alone rows_counted_on query_scaled frequencies_in_equal_steps both_turned_twice "
     seen += "positions_of_the_first_row angles_in_degrees tables_in_bfloat16 turned_along_the_heads"

@@ -31,7 +31,7 @@ def skip_without_compiler():
 
 @pytest.mark.parametrize(("layout", "sizes"), [("half", [(2, 5), (3, 7)]), ("interleaved", [(2, 5)])])
 def test_compiled_is_the_rotation_at_any_size(layout, sizes):
-    """Compiling takes long, so the second size is tried in one layout."""
+    """Compiling takes a long time, so the second size is tried in only one layout."""
     skip_without_compiler()
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)

@@ -135,7 +135,7 @@ def test_every_mistake_of_the_gallery_is_named(name):
     options = {"base": exercise.base, "layout": exercise.layout}
     for mistake, wrong in mistakes.MISTAKES.items():
         found = check(name, lambda q, k, m, wrong=wrong: wrong(q, k, q, m, **options)[:2])
-        # without values, nothing else of these two mistakes remains
+        # without values, rotated_values is no mistake, and key_value is the same mistake as key_only
         expected = {"rotated_values": None, "key_value": "key_only"}.get(mistake, mistake)
         assert found.mistake == expected
     assert check(name, lambda q, k, m: half(q, k, m, **options)).right

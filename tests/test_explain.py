@@ -50,7 +50,7 @@ def test_what_is_odd_is_named(name):
 
 
 def test_every_doubt_has_a_case():
-    """If every doubt occurs in some case, every rule applies to some configuration."""
+    """Each rule that raises a doubt must apply to at least one of the cases, except for a few rare doubts."""
     named = {name for _, names in cases.CASES.values() for name in names}
     rules = {doubt["name"] for doubt in RULES["doubts"]} | set(RULES["always"])
     rare = {"no-length", "no-maximum-for-factor", "longrope-shrinks", "one-pair", "still-proportional", "two-lengths"}

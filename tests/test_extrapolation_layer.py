@@ -45,7 +45,7 @@ def test_partial_rotary_by_name_is_the_rotary_dim_of_the_layer():
 
 
 def reference(layer, x, relative, is_causal=True, mask=None, layout="interleaved"):
-    """Compute attention explicitly. Each score is rotated by the distance that the method shows to the query."""
+    """Compute attention explicitly. ``relative`` contains the distance at which each query sees each key."""
     q, k, v = (
         linear(x).unflatten(-1, (-1, 8)).transpose(1, 2) for linear in (layer.q_proj, layer.k_proj, layer.v_proj)
     )

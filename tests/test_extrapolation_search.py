@@ -53,8 +53,8 @@ def test_the_search_is_never_worse_than_what_it_starts_from():
 
 
 def test_what_the_search_tries_first():
-    # With s = 1, all three known methods have factors of 1. All other candidates are therefore variants of ones, kept
-    # within 1 … 1.25.
+    # With s = 1, all three known methods have factors of 1. All other candidates are therefore variants of a vector of
+    # ones, kept within 1 … 1.25.
     tried = []
 
     def objective(factors):

@@ -1,5 +1,5 @@
 """Test the fifth set of mistakes without the diagnosis, against a separate reference in NumPy. Each mistake has an
-effect where it says so, and the sound functions have no mistakes."""
+effect in the calls that its ``seen`` field lists, and the sound functions have no mistakes."""
 
 import cmath
 import functools
@@ -93,8 +93,8 @@ def inputs_for(world, kind, count, generator):
 
 
 def errors(build, seed):
-    """Return the largest error of each kind of call. Errors of scores are relative to the vectors' lengths, and include
-    scores with the first call. Errors of the vectors' lengths count too.
+    """Return the largest error of each kind of call. It covers the lengths of the rotated vectors and the scores, both
+    within a call and between a call and the first one. Errors of scores are relative to the vectors' lengths.
 
     Both directions of rotation are tried, and the smaller error counts. The error is infinite if the function raises an
     error or returns a number that isn't finite.
@@ -133,7 +133,7 @@ def errors(build, seed):
 
 
 def worlds_for(mistake):
-    """The seeds of three worlds in which it counts."""
+    """Return the seeds of three worlds that meet the mistake's condition ``when``."""
     return list(itertools.islice((seed for seed in range(WORLDS) if mistake.when(world_of(seed))), 3))
 
 

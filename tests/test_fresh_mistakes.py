@@ -1,5 +1,5 @@
-"""Test that the fresh mistakes are mistakes: each differs from the correct rotation where it says so, and no two of
-them are the same."""
+"""Test that the fresh mistakes really are mistakes. Each one differs from the correct rotation in the calls that its
+``seen`` field lists, and no two of them are the same."""
 
 import itertools
 import math

@@ -224,7 +224,8 @@ def test_patterns_accept_nothing_that_says_nothing(name):
 
 @together("name", FRESH)
 def test_patterns_tell_mistakes_apart(name):
-    """A pattern may match at most a tenth of the other mistakes, namely those of its own family."""
+    """A mistake's patterns may match the descriptions of a few other mistakes in its family, but of no more than a
+    tenth of all mistakes."""
     others = [other for other, fresh in FRESH.items() if other != name and matching(FRESH[name], fresh.truth)]
     assert len(others) <= len(FRESH) / 10, others
 

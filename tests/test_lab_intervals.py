@@ -108,8 +108,7 @@ def test_files_alone_would_promise_too_much():
 
 
 def test_p_values_are_those_of_the_intervals():
-    """Test means whose interval only just reaches a limit. At level 1 − p it just touches 0, or at level 1 − 2p it just
-    reaches the margin."""
+    """Test intervals that only just reach a limit: 0 at level 1 − p, or the margin at level 1 − 2p."""
     for freedom, p in ((2.0, 0.01), (7.3, 0.05), (200.0, 0.2)):
         t = I.student(1 - p / 2, freedom)
         assert I.p_different(I.Interval(-t, 0, 0, 1.0, freedom)) == pytest.approx(p, rel=1e-6)

@@ -255,7 +255,7 @@ def test_alibi_is_to_the_bit_what_the_trained_models_had():
 
 
 def alone(model, tokens, segments):
-    """Compute each text in a row by itself, and join the outputs."""
+    """Run the model on each text separately, and join the outputs. A row may contain several texts."""
     out = torch.zeros(*tokens.shape, 256, dtype=torch.float64)
     for row, ids in enumerate(segments.tolist()):
         starts = [0, *(t for t in range(1, len(ids)) if ids[t] != ids[t - 1]), len(ids)]

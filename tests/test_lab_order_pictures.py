@@ -1,4 +1,4 @@
-"""Tests of what the page on order draws and lists, for a synthetic result."""
+"""Tests of the pictures and lists on the page about order, for a synthetic result."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,8 @@
 """Tests of the text in three parts. They check what is read, to which part it belongs, and that the parts have almost
 nothing in common.
 
-Most tests apply the rules to a small folder made for the test. The last tests check on this Python's library whether
-the rules achieve their purpose.
+Most tests apply the rules to a small folder made for the test. The last tests use this Python's own library to check
+whether the rules achieve their purpose.
 """
 
 import hashlib

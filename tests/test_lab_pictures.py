@@ -104,7 +104,7 @@ def test_last_bytes_are_not_asked_for_records(whole, drawn):
 def test_answers_by_distance_and_a_dot_for_each_seed(whole, numbers, drawn):
     pictures.by_distance(whole, pictures.SCHEME_LINES, ALT, "")
     [(fig, *_)] = drawn
-    # learned positions can't answer in texts of 2048 bytes
+    # a model with learned positions can't read texts of 2048 bytes
     names = [name for name in pictures.SCHEME_LINES if name != "learned"]
     assert len(fig.axes) == 2 * len(names)
     for column, task in enumerate(("retrieval", "order")):

@@ -148,7 +148,7 @@ def test_the_texts_are_new():
 
 
 def test_it_is_final():
-    """Since the rule's date, none of the files on which an outcome depends may change. This test contains the digest of
+    """After the rule's date, none of the files on which an outcome depends may change. This test contains the digest of
     these files."""
     assert R.DATE == "2026-11-26"
     assert R.digest() == "1bf04f2707cd6acd277d1ff768e6207e08e6d29c56e0cc75d52dfc5192c122a0"

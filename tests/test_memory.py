@@ -59,8 +59,8 @@ def test_nothing_is_shared_with_nothing_or_with_another_device():
 
 
 def test_many_heads_are_told_apart_at_once():
-    """Compare the queries and keys of one projection, and the same memory in two orders. This must work without a list
-    of 10 million addresses."""
+    """Compare the memory of the queries with that of the keys from the same projection. Then compare parts of two views
+    that read the same memory in different orders. Both must work without a list of 10 million addresses."""
     both = torch.empty(1, 2048, 48, 128)
     q, k = both[:, :, :32].transpose(1, 2), both[:, :, 32:40].transpose(1, 2)
     assert not memory.repeats(q)

@@ -13,7 +13,7 @@ from tests.together import together
 
 PAGE = "questions.md"
 GROUPS = ("Learning", "Implementing", "Converting", "Extending", "Debugging: symptom, cause, fix")
-# Numbers that an example assumes, rather than results.
+# These numbers are assumptions of examples, not results.
 PREMISES = {
     "0",
     "1",

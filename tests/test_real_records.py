@@ -75,8 +75,8 @@ class Told(torch.nn.Module):
 
 
 def test_answers_are_counted_by_hand(made, monkeypatch):
-    """The scores are such that the model is sure of every token, except that it takes the rival's first digit for one
-    name with two records, and a wrong last digit for one with a single record."""
+    """The scores make the model sure of every token, with two exceptions. For one name with two records, it prefers the
+    first digit of the rival record. For one name with a single record, it prefers a wrong last digit."""
     length = len(made.tokens)
     monkeypatch.setattr(
         "ropebook.real.records.last_states", lambda model, tokens: torch.arange(length)[None, :, None].float()

@@ -1,4 +1,4 @@
-"""Compare a Llama with rounded tables with transformers' Llama, whose own tables are replaced by rounded ones."""
+"""Test that our Llama with rounded tables matches transformers' Llama, whose tables are replaced by rounded ones."""
 
 from __future__ import annotations
 

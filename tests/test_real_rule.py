@@ -1,5 +1,5 @@
-"""Test that the rule for the published model reaches the right verdict on synthetic numbers, and that the texts that
-decide aren't opened early."""
+"""Test that the rule for the published model reaches the right verdict on synthetic numbers, and that the texts for the
+final verdict aren't opened early."""
 
 from __future__ import annotations
 

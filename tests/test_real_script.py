@@ -375,7 +375,7 @@ def test_a_rival_band_is_drawn_for_each_text_and_stays_the_same():
 
 @pytest.fixture
 def small(monkeypatch):
-    """Return a model of one layer, and replace the stored mean scores by random ones of its size."""
+    """Return a model with one layer. The stored mean scores are replaced with random ones that fit this model."""
     torch.manual_seed(0)
     model = LlamaModel(20, 16, 24, 1, 4, layout="half", dtype=torch.float64).requires_grad_(False)
     amplitudes = torch.randn(1, 4, 2, dtype=torch.complex128)

@@ -41,7 +41,7 @@ def test_what_is_not_there_is_named(tmp_path, monkeypatch):
 
 
 def made(folder, monkeypatch, files):
-    """Create a package that contains these files, and an archive like the compressor's."""
+    """Create an importable package that contains these files."""
     package = folder / "a_package_for_texts"
     package.mkdir()
     (package / "__init__.py").write_text('"""First."""', encoding="utf-8")

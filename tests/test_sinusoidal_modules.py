@@ -90,6 +90,6 @@ def test_learned_positions_end_where_learning_ended():
     assert module(torch.zeros(512, 4)).shape == (512, 4)
     with pytest.raises(ValueError, match=r"positions must lie between 0 and 511 \(max_length=512 .*, got 512"):
         module(torch.zeros(513, 4))
-    # as a position, −1 must not count from the end, as an index would
+    # an index of −1 would count from the end, but a position of −1 must be rejected
     with pytest.raises(ValueError, match=r"positions must lie between 0 and 511.*got -1"):
         module(torch.zeros(1, 4), [-1])

@@ -168,8 +168,8 @@ def test_what_is_no_step_is_refused(lines, complaint):
 
 
 def page_of(*lines: str) -> nodes.document:
-    """Return the document that docutils builds from a `{try}` block. The block is written in docutils' own markup, in
-    which these lines look the same."""
+    """Return the document that docutils builds from a `{try}` block. The block is written as a docutils directive,
+    whose lines look the same as in Markdown."""
     directives.register_directive("try", steps.Try)
     source = ".. try:: lock\n\n" + "".join(f"   {line}\n" for line in lines)
     return publish_doctree(source, settings_overrides={"report_level": 5, "halt_level": 5})

@@ -1,4 +1,5 @@
-"""Cases that are run as one are all run, each that fails is named, and their fixtures are those of any test."""
+"""If several cases run as one test, all of them are run, and each case that fails is named. They can use fixtures like
+any other test."""
 
 import pytest
 

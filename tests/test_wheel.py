@@ -49,7 +49,7 @@ def metadata(members) -> email.message.Message:
 def alone(built, tmp_path_factory) -> Path:
     """Return the Python of an environment that contains torch, numpy and the wheel.
 
-    torch requires sympy, but can also run without it.
+    sympy is left out: torch lists it as a requirement, but runs without it.
     """
     python = environment(tmp_path_factory.mktemp("alone"), ["torch", "numpy"], without=("sympy", "mpmath", "networkx"))
     (site,) = python.parents[1].rglob("site-packages")
@@ -91,7 +91,8 @@ def test_equal_sources_make_equal_wheels(built, tmp_path):
 
 
 def test_the_site_is_made_anew_when_the_wheel_beside_its_notebooks_changes():
-    """If the build doesn't watch a file, that file may be only in the source distribution, and not in the wheel."""
+    """The build doesn't watch every file. A file that it doesn't watch may be in the source distribution, but must not
+    be in the wheel."""
     folders = [ROOT / name for name in book.SOURCES]
     files = {ROOT / name for name in book.SINGLE}
     outside = {path for path in wheel.sources() if path not in files and not any(map(path.is_relative_to, folders))}

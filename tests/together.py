@@ -1,4 +1,5 @@
-"""Run several cases, or several checks, as one test: because each is over in a moment, or their set-up takes long."""
+"""Run several cases, or several checks, as one test. This helps if each of them takes only a moment, or if they share a
+slow set-up."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ import pytest
 def together(names: str | tuple[str, ...], values: Iterable, ids: object = None) -> Callable:
     """Run a test with each of the values, like ``pytest.mark.parametrize``, but as a single test case.
 
-    All values are tried, and the failure names each one that fails. If none fails but one is skipped, so is the test.
-    The cases share the test's fixtures, so none of them may change one. Long cases are better spread over workers by
-    ``pytest.mark.parametrize``.
+    All values are tried, and the failure names each value that fails. If none fails but at least one is skipped, the
+    whole test is skipped. The cases share the test's fixtures, so no case may change a fixture. Long cases are better
+    spread over workers by ``pytest.mark.parametrize``.
     """
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     rows = [row if len(names) > 1 else (row,) for row in values]
@@ -28,7 +29,7 @@ def together(names: str | tuple[str, ...], values: Iterable, ids: object = None)
             tried = (functools.partial(test, **fixtures, **dict(zip(names, row, strict=True))) for row in rows)
             _try_all([f"with {label}" for label in labels], tried, "cases")
 
-        # pytest reads here which fixtures are wanted
+        # pytest takes the names of the fixtures from the signature
         parameters = inspect.signature(test).parameters
         missing = set(names) - set(parameters)
         if missing:
@@ -40,13 +41,14 @@ def together(names: str | tuple[str, ...], values: Iterable, ids: object = None)
 
 
 def check(checks: list[Callable[..., None]], *arguments: object) -> None:
-    """Call every check with these arguments, even after one has failed. The failure names each one that fails."""
+    """Call every check with these arguments, even after one has failed. If any fail, the error names each of them."""
     tried = (functools.partial(one, *arguments) for one in checks)
     _try_all([f"in {one.__name__}" for one in checks], tried, "checks")
 
 
 def _try_all(notes: list[str], calls: Iterable[Callable[[], None]], kind: str) -> None:
-    """Make all calls. Raise the errors of all that fail, each with its note; if none fails, skip if one was skipped."""
+    """Make all calls. If any fail, raise their errors, each with its note. Otherwise, if any are skipped, skip the
+    test."""
     failed, skipped = [], []
     for note, call in zip(notes, calls, strict=True):
         try:

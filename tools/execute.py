@@ -225,7 +225,7 @@ def _run(chapter: Path, notebook: NotebookNode, store: Path, report: Callable[[s
 
 
 def _sources(opened: list[str]) -> list[str]:
-    """Return those files opened by a kernel that belong to the repository, as relative names."""
+    """Return the repository's files that a kernel opened, as names relative to the root."""
     names = set()
     for name in opened:
         path = Path(name)

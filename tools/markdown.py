@@ -241,7 +241,7 @@ class Writer:
                 return ""
             case nodes.citation():
                 # The children are labels and texts. Each time the page is resolved, the entry gets another copy of
-                # both. The last text is the one for notebooks; in one made for the site, addresses would be shortened.
+                # both. The last text is the one for notebooks. The texts for the site contain shortened addresses.
                 return self.within(node.children[-1:], "- ")
             case nodes.target() | nodes.comment():
                 return ""

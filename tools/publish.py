@@ -88,7 +88,7 @@ class Page(HTMLParser):
         self._inside = None
 
     def hashes(self) -> list[str]:
-        """Return the hashes of the inline scripts, in the notation of a policy."""
+        """Return the hashes of the inline scripts, in the notation of a Content-Security-Policy."""
         digests = {hashlib.sha256(script.encode()).digest() for script in self.inline}
         return sorted(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 

@@ -109,7 +109,7 @@ def _told(still: str) -> str:
     """
     shown = re.search(r'aria-label="([^"]*)"', still)
     page = f"{_app.env.docname}.html" if _app else ""
-    return f"This is the figure in its initial state. It is interactive at {page}. {shown[1] if shown else ''}"
+    return f"This is the figure in its initial state. An interactive version is at {page}. {shown[1] if shown else ''}"
 
 
 def pages_with_new_outputs(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:

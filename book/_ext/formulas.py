@@ -49,7 +49,7 @@ def as_text(formula: str) -> str:
 
 
 def with_minus(text: str) -> str:
-    """Replace the hyphens before negative numbers, which Python's formatting produces, by minus signs.
+    """Replace the hyphen that Python writes before a negative number with a minus sign.
 
     >>> with_minus("-1.3 to 6.8, or 3-4 of float-16")
     '−1.3 to 6.8, or 3-4 of float-16'

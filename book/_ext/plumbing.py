@@ -31,7 +31,7 @@ IMPORTING = (ast.Import, ast.ImportFrom)
 
 
 def fold(notebook: NotebookNode) -> None:
-    """Tag the cells of a page that don't teach, using the tags by which pages fold cells or leave them out."""
+    """Tag every cell that teaches nothing, so that the page folds the cell or leaves it out."""
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         if cell.cell_type != "code" or DECIDED & set(tags):

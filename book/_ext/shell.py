@@ -167,7 +167,7 @@ def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     asked = exercises(doctree)
     more = ""
     if asked is not None:
-        more = f'<span class="noprint">, and <a href="#{asked["ids"][0]}">exercises</a></span>'
+        more = f'<span class="noprint">, plus <a href="#{asked["ids"][0]}">exercises</a></span>'
     folder = f"{app.builder.get_relative_uri(docname, 'index').rpartition('/')[0]}/notebooks"
     line = (
         f'<p class="chapter-line"><span class="on-paper">{escape(app.config.html_title)}: {docname}.html</span> '

@@ -182,7 +182,8 @@ function total(list, index) {
   return { sums, terms, exact: all.every(({ counts }) => counts === 1), near: all.every(({ near }) => near) };
 }
 
-// The sections' scores for a part of the query, for its own words or for the book's words for them.
+// The sections' scores for one part of the query. A section can match the reader's words, or the words that the book
+// uses instead.
 function scored({ said, meant }, index) {
   const own = total(said, index);
   const other = total(meant, index);

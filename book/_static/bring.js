@@ -1,5 +1,5 @@
-// Buttons that bring a live figure to the reader, with its dials set as the text there says, and a button that takes it
-// back.
+// Buttons in the text. Each moves a live figure to just below its paragraph and sets the figure's dials as the
+// paragraph describes. Another button moves the figure back.
 (() => {
   "use strict";
 

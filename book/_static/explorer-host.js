@@ -98,14 +98,15 @@
     }
   }
 
-  // The figure that a step of "Try this" is about: the last one above the step that shows the step's explorer.
+  // The figure that a step of "Try this" is about. Of the figures that show the step's explorer, this is the last one
+  // above the step, or the first one if they are all below it.
   function placeOf(step) {
     const all = [...document.querySelectorAll(`.explorer[data-explorer="${step.dataset.explorer}"]`)];
     const before = all.filter((place) => place.compareDocumentPosition(step) & place.DOCUMENT_POSITION_FOLLOWING);
     return before.at(-1) ?? all[0];
   }
 
-  // The figure asks its steps in its own card. The page keeps the steps that have been answered, with the reader's
+  // The figure presents its steps in its own card. The page lists the steps that have been answered, with the reader's
   // guesses.
   function equip(items, { el }) {
     const steps = items.map((item) => {
@@ -128,7 +129,7 @@
     });
   }
 
-  // The content of a list item, without a paragraph that may be around it.
+  // The content of a list item. If the item is a single paragraph, this is the paragraph's content.
   function inside(item) {
     return [...(item.children.length === 1 && item.firstElementChild.localName === "p" ? item.firstElementChild : item)
       .childNodes];
@@ -191,8 +192,9 @@
     });
     await Promise.all(alive);
 
-    // An address that contains dials is a link to their figure. If it names several figures, it leads to the last one,
-    // which was changed last. After a reload, the browser itself returns to where the reader was.
+    // An address that contains dials is a link to their figure. If it contains dials of several figures, it leads to
+    // the figure that was changed most recently, whose dials are at the end. After a reload, the browser itself returns
+    // to where the reader was.
     const fresh = performance.getEntriesByType("navigation")[0]?.type === "navigate";
     if (named.length && fresh) named.at(-1)[0].scrollIntoView();
   }

@@ -70,9 +70,9 @@ LIGHT, DARK = 0, 1
 
 
 def meaning(**of: str) -> Mapping[str, str]:
-    """Check and return the meanings of a drawing's colours, which are given by their names in `HUES`. Raises
-    ``ValueError`` unless the meaning of orange begins with one of `ORANGE_IS`, green means the query, and violet the
-    key.
+    """Check the meanings of a drawing's colours, and return them. Each keyword argument is the name of a colour in
+    `HUES`. The meaning of orange must begin with one of `ORANGE_IS`. Green must mean the query, and violet must mean
+    the key. Otherwise ``ValueError`` is raised.
 
     >>> meaning(blue="the score", orange="wrong: its error")["orange"]
     'wrong: its error'

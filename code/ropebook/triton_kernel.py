@@ -186,7 +186,7 @@ def _launch(
     batch, _, tokens, dim = q.shape
     pairs = cos.shape[-1]
     cos, sin = cos.expand(batch, tokens, pairs), sin.expand(batch, tokens, pairs)
-    # In-place, there is no need to copy the entries that are not rotated.
+    # If the results overwrite the inputs, there is no need to copy the entries that are not rotated.
     passed = 0 if outs is xs else dim - 2 * pairs
     block_pairs = triton.next_power_of_2(pairs)
     # The tile grows first along whichever of heads and tokens is closer together in memory.

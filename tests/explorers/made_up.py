@@ -60,8 +60,8 @@ def numbers() -> dict[str, dict]:
 
 
 def beginning(curve: list[float]) -> list[float]:
-    """Return a curve from the first value of ``curve`` to its last, which rises only beyond L. The first few bytes cost
-    more."""
+    """Return a curve that starts at the first value of ``curve``, ends at its last value, and rises only beyond L. The
+    first few bytes cost more."""
     edges = np.array(scores.edges(TEXT)[1:])
     share = np.clip(np.log2(edges / LENGTH) / 3, 0, 1)
     rise = curve[0] + (curve[-1] - curve[0]) * share + 6 / edges**0.6

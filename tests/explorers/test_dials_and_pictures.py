@@ -57,8 +57,8 @@ LATE = ("alive", "heatmap", "timelapse")
 
 @every
 def test_a_dial_that_changes_the_numbers_changes_the_picture(entry):
-    """Every dial is turned where the figure opens and where it is heaviest, and at the corners those that have changed
-    nothing yet."""
+    """Every dial is changed in the opening state and in the heaviest one. At the corners, only those dials are changed
+    that have had no effect so far."""
     idle = list(entry.kind.dial_traits())
     for k, setting in enumerate(({}, entry.heaviest, *entry.corners)):
         if not idle:

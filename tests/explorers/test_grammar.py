@@ -25,8 +25,8 @@ def channels(colour: str) -> np.ndarray:
 
 
 def direction(rgb: np.ndarray) -> np.ndarray:
-    """Remove the grey from colours, (…, 3). The result is the part of the hue that remains when white or black is mixed
-    in."""
+    """Subtract the mean of its three channels from each colour, (…, 3). Mixing white or black into a colour changes the
+    length of the result, but not its direction."""
     return rgb - rgb.mean(-1, keepdims=True)
 
 

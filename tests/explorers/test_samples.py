@@ -15,7 +15,7 @@ SAYS = {"label": "Dial", "note": "What it does."}
 
 
 class Probe(Explorer):
-    """An explorer without a figure that has one dial of every type."""
+    """An explorer with one dial of every type, but without a figure."""
 
     whole = Whole(0, min=-3, max=9, **WHY)
     even = Even(2, min=2, max=512, **WHY)

@@ -19,7 +19,7 @@ STATIC = ROOT / "book" / "_static"
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 DARK = palette.variables(palette.DARK)
-# Pictures get the largest height that they may have, as in a high window.
+# Give pictures the largest height that they may have, as in a tall window.
 ROOM = ".rb .rb-height.rb-height{height:600px}@container(max-width:34rem){.rb .rb-height.rb-height{height:400px}}"
 # Give the text the same margins as on the site.
 MARGINS = "body{margin:0}main{padding-inline:1rem}@media(min-width:600px){main{padding-inline:2rem}}"

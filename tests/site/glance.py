@@ -10,9 +10,9 @@ from playwright.sync_api import Page
 ZOOMED = (640, 400)  # at a zoom of 200 %, a window of 1280 × 800 is half as large
 SIZES = [(1366, 657), (1280, 800), ZOOMED, (1024, 768), (390, 844)]
 
-# For one figure of the page: how many pixels of each part are out of the window or behind something, and how high the
-# picture is. With `seek`, this is where the page is scrolled to the best place; otherwise the page stays where it is.
-# With `only`, the words don't count.
+# Measures one figure of the page: how many pixels of each part are outside the window or behind something, how tall the
+# picture is, and which of its labels are too small. With `seek`, the page is scrolled, and the position that hides the
+# least counts; otherwise the page isn't scrolled. With `only`, the words are left out.
 SEEN = """([which, step, seek, only]) => {
   const place = document.querySelectorAll('.explorer')[which];
   const root = place.querySelector('.rb');
@@ -65,7 +65,7 @@ SEEN = """([which, step, seek, only]) => {
   return { hidden: best.filter(([, hidden]) => hidden > 1), height: stage.getBoundingClientRect().height, small };
 }"""
 
-# Waits until a figure has been drawn for a window of this width: until its size is the same in eight frames.
+# Waits until a figure has been drawn for a window of this width and its size hasn't changed for eight frames in a row.
 STEADY = """([which, width]) => new Promise((done) => {
   const root = document.querySelectorAll('.explorer')[which].querySelector('.rb');
   const stage = root.querySelector('.rb-stage');
@@ -80,7 +80,7 @@ STEADY = """([which, width]) => new Promise((done) => {
   })();
 })"""
 
-# The steps that the page asks with a figure, in order: the dials that they ask for.
+# For each step that the page has for a figure, in order: the dials that it asks for, and whether it asks for dragging.
 STEPS = """(which) => {
   const { explorer } = document.querySelectorAll('.explorer')[which].dataset;
   return [...document.querySelectorAll(`.try-step[data-explorer="${explorer}"]`)].map((step) => ({
@@ -91,8 +91,9 @@ STEPS = """(which) => {
 
 
 class Sight(NamedTuple):
-    """One state of a figure in a window of one size: which step, after what, what is hidden by how much, the picture's
-    height, and how low the picture may be."""
+    """What is seen of a figure in a window of one size, at one step and after one action. ``hidden`` lists the hidden
+    parts, each with its number of hidden pixels. ``height`` is the picture's height, and ``least`` the smallest height
+    allowed. ``small`` lists the labels that are too small to read."""
 
     size: tuple[int, int]
     step: int

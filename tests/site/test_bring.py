@@ -1,5 +1,5 @@
-"""Tests of the buttons that set a figure's dials and move the figure next to the reader, and of the buttons that return
-it to its place."""
+"""Tests of the buttons that set a figure's dials and bring the figure to where the reader is, and of the buttons that
+return it to its place."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_figure_comes_and_goes_back(visit, width, touch):
     expect(home).to_contain_text("now at “NTK-aware: can the first pair be kept?”. Bring it back here")
     back = home.locator("button")
     back.scroll_into_view_if_needed()
-    above = page.get_by_text("In the figure each point is a pair")
+    above = page.get_by_text("the length of the longer text")
     before = above.evaluate(AT)
     back.click()
     expect(home).to_be_hidden()

@@ -1,4 +1,4 @@
-"""Test how a fold of code looks. What is in sight of code on each page is checked in test_pages.py."""
+"""Test what a code fold looks like. Which code each page shows is checked in test_pages.py."""
 
 from __future__ import annotations
 

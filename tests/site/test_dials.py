@@ -46,7 +46,7 @@ def test_dials_stand_beside_the_picture_on_a_desk_and_under_it_on_a_phone(opened
     picture, said, side = page.evaluate(boxes)
     assert picture["bottom"] <= side["top"]
     assert picture["bottom"] <= said["top"]
-    # While the last dials scroll past, the picture stays at the top of the window, and the words stay in it.
+    # While the last dials scroll past, the picture stays at the top of the window, and the words stay visible below it.
     page.get_by_role("slider", name="Random draw, slider").scroll_into_view_if_needed()
     page.evaluate("scrollBy(0, 200)")
     picture, said, _ = page.evaluate(boxes)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tests.explorers.registry import every
 from tests.site.figures import settle
 
-# Stage widths and the height allowed at each: the narrowest stage, both sides of the width where panels are replaced by
-# the whole picture, a desktop's stage, and the widest; a phone's, a laptop's and a desktop's window.
+# Stage widths, each with the height allowed for the picture. The widths include the narrowest stage, both sides of the
+# width at which the whole picture replaces the panels, a desktop's stage, and the widest stage. The heights include
+# those in the windows of a phone, a laptop and a desktop.
 ROOMS = [(320, 400), (358, 339), (519, 400), (520, 484), (620, 600), (710, 417), (900, 600)]
 
 # For every figure and each of its panels, this finds what extends beyond the stage or is too small to read. The extent

@@ -1,6 +1,6 @@
-"""A picture never hides what its figure says: picture, readouts, sentence, question and the dial asked for are in
-the window together, in the opening state and after *Set up* and *Just show me* of every step. At a zoom of 200 %, at
-least picture and dial are."""
+"""A picture never hides what its figure says. The picture, the readouts, the sentence, the question and the dial that
+it asks for are all in the window at the same time, in the opening state and after *Set up* and *Just show me* of every
+step. At a zoom of 200 %, at least the picture and the dial are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.site.pages import EXPLORED
 
 @pytest.mark.parametrize("path", EXPLORED)
 def test_all_of_a_figure_is_seen_at_one_glance(visit, path):
-    # Each page opens in a window of another size, and then the window changes.
+    # The pages open in windows of different sizes, and each window is then resized.
     first = EXPLORED.index(path) % len(SIZES)
     sizes = SIZES[first:] + SIZES[:first]
     width, height = sizes[0]

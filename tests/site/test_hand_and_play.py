@@ -194,7 +194,7 @@ def playing(opened, start: int = 0, **options) -> Page:
 
 
 def stopped(page: Page, end: bool = False) -> None:
-    """Check that the mark has stopped, either at the end of the line or before the end."""
+    """Check that the mark has stopped: at the end of the line if ``end`` is true, and otherwise before it."""
     expect(page.get_by_role("button", name="Play")).to_have_count(2)
     assert (place(page) == 100) == end
     assert not moving(page)

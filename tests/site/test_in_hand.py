@@ -63,7 +63,7 @@ def test_the_arrow_is_led_round(opened):
     drag(page, handle, *half)
     assert dials(page)["position"] == 2 + round(math.pi / theta)
     drag(page, half[-1], *[centre - arm * cmath.exp(-1j * k * math.pi / 8) for k in range(1, 9)])
-    # the second half turn is added to the first
+    # the second half-turn is added to the first
     assert dials(page)["position"] == 2 + round(2 * math.pi / theta)
     slider = page.get_by_role("slider", name="The arrow of the pair")
     slider.press("Home")

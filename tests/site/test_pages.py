@@ -56,7 +56,7 @@ def test_a_page(visit, path):
 
 
 def checks(visited, path: str) -> Checks:
-    """Check everything about a page, in an order that changes its looks as rarely as possible."""
+    """Check everything about a page, in an order that changes its appearance as rarely as possible."""
     page = visited.page
     yield "something is missing, fails, or leaves the site", [*visited.problems]
     yield "it has no title", not page.title()
@@ -69,7 +69,7 @@ def checks(visited, path: str) -> Checks:
         yield from chapter(page)
     if path in MARKED_SECTIONS:
         yield "On this page marks another section", page.evaluate(MARKED, STOPS)
-    # This lays the whole page out, so it comes after what the reader's position decides.
+    # These checks lay out the whole page, so they come after those that depend on the scroll position.
     if path in PAGES:
         yield from code(page)
         yield from type_(page)
@@ -202,7 +202,7 @@ def code(page: Page) -> Checks:
     yield "a table runs off a wide page", page.evaluate(TABLES)
 
 
-# Numbers below zero have a minus sign, except where they are as somebody would type them.
+# Finds numbers below zero that have a hyphen instead of a minus sign. Code is skipped, because it needs hyphens.
 HYPHENS = r"""() => {
   const article = document.querySelector('article');
   const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
@@ -296,10 +296,11 @@ def phone(page: Page, path: str) -> Checks:
 
 # ---- Accessibility ----
 
-# Among the spans of code and formulas, the strokes of pictures and the entries of the list of pages (the same on all
-# pages), keeps only the first element in each kind of position. A position's kind is the path of elements and classes
-# that leads to it. From the text, removes paragraphs, entries and rows (but the first of a table) if elements of the
-# same kinds and styles came before, and if nothing in them has any other attribute, such as an address or a name.
+# Thins out a page. If several elements are reached by the same path of elements and classes, only the first one is
+# kept. This applies to the spans of code and formulas, to the strokes of pictures, and to the list of pages, which is
+# the same on every page. From the text, paragraphs, list entries and table rows other than a table's first are removed
+# if elements of the same kinds and styles came before, and if nothing in them has any other attribute, such as an
+# address or a name.
 ONE_OF_EACH = """() => {
   const kind = (e) => `${e.localName}.${e.getAttribute('class') ?? ''}`;
   const place = (e) => (e === document.body ? '' : `${place(e.parentElement)} ${kind(e)}`);
@@ -327,7 +328,7 @@ ONE_OF_EACH = """() => {
     }
   }
 }"""
-# Nothing of what axe would load in advance is needed: no page has a sound or a video.
+# axe doesn't need to preload anything, because no page has audio or video.
 AXE = """async () => {
   const { passes, violations } = await axe.run(document, { resultTypes: ['violations'], preload: false });
   const problems = violations.flatMap(({ id, nodes }) => nodes.map((one) => [

@@ -22,8 +22,8 @@ def parsed(name: str) -> BeautifulSoup:
 
 
 def minutes(name: str) -> float:
-    """Compute a page's reading time with another parser. In a minute, somebody reads 200 words, 3 formulas, 3/2 figures
-    or 4 cells."""
+    """Compute a page's reading time with another parser: 200 words, 3 formulas, 3/2 figures or 4 cells take a
+    minute."""
     page = parsed(name).article
     for part in page.select("section#exercises, nav"):
         part.decompose()

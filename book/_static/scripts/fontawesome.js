@@ -1,1 +1,1 @@
-// The theme's icons come from its web font; Font Awesome's script, of 1.5 MB, is not needed.
+// The theme's icons come from its web font, so Font Awesome's 1.5 MB script is not needed.

@@ -12,7 +12,7 @@ from ropebook.derivation.matrices import rotation
 
 
 def draw_families(positions: int = 10, angle: float = 1.2) -> None:
-    """Draw one vector at the positions 0 … positions − 1, under rotations and under the powers of a reflection.
+    """Draw one vector at positions 0 … positions − 1, under rotations and under the powers of a reflection.
 
     ``positions``: at least 2. ``angle``: the reflection's angle in radians; its mirror is the line at angle/2.
     """
@@ -44,6 +44,6 @@ def draw_families(positions: int = 10, angle: float = 1.2) -> None:
         f"Two circles. On the left {positions} dots, numbered from 0, go around the circle in equal steps. On the "
         "right there are two dots only, one for all even positions and one for all odd ones, on both sides of a "
         "dashed line.",
-        f"One vector at the positions 0 to {positions - 1}. Left: rotations. Right: the powers of a reflection in the "
+        f"One vector at positions 0 to {positions - 1}. Left: rotations. Right: the powers of a reflection in the "
         "dashed line. Both families give scores that depend on the distance alone.",
     )

@@ -21,7 +21,7 @@ SHORT = (
     (torch.bfloat16, "bfloat16"),
     (torch.float16, "float16"),
 )
-# Mistakes that unit vectors may suggest wrongly if the map treats longer vectors differently.
+# If the map treats longer vectors differently, unit vectors may suggest these mistakes although they weren't made.
 _APPARENT = (
     "coarse_table",
     "bf16_table",

@@ -10,7 +10,7 @@ from ropebook.diagnose.differences import different
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import asked, near_enough, vectors
 
-# The position beyond the length, as a multiple of the length.
+# The far position to try, as a multiple of the declared length.
 FAR = 3
 TOKENS = 6
 

@@ -52,7 +52,7 @@ def _lengthened(
     second: tuple[int, ...],
     *numbers: Angles,
 ) -> Turn | None:
-    """Find the rotation if the two entries of a pair are multiplied by factors of their own, before or after it."""
+    """Find the rotation if the two entries of a pair are multiplied by different factors, before or after rotating."""
     for when in ("after", "before"):
         cos, sin, equal, sizes = _evened(*numbers, when)
         if min(one.min() for one in sizes) < 1e-3 or _close(*sizes):
@@ -91,9 +91,10 @@ def _divided(
 def _evened(
     a: Angles, b: Angles, c: Angles, e: Angles, when: str
 ) -> tuple[Angles, Angles, tuple, tuple[Angles, Angles]]:
-    """Divide a pair's matrix by the lengths of its rows, if entries are multiplied after the rotation, or its columns.
+    """Undo the factors by which the two entries of a pair are multiplied after or before the rotation.
 
-    Returns the cosine, the sine, the numbers that are equal if a rotation is left, and the two lengths.
+    If ``when`` is "after", the rows of the pair's matrix are divided by their lengths. If it is "before", the columns
+    are. Returns the cosine, the sine, the numbers that are equal if a rotation is left, and the two lengths.
     """
     beside, below = (b, c) if when == "after" else (c, b)
     sizes = torch.hypot(a, beside), torch.hypot(below, e)
@@ -106,7 +107,7 @@ def _evened(
 def _spread(
     first: tuple[int, ...], second: tuple[int, ...], sizes: tuple[Angles, Angles]
 ) -> str:
-    """Say for which layout the factors of all entries are spread, if it isn't that of the pairs."""
+    """Name the layout whose pairs each have two equal factors, as a clause. Returns "" if there is none."""
     order = torch.tensor([*first, *second]).argsort()
     entries = torch.cat([size[-1] for size in sizes])[order]
     for layout in ("interleaved", "half"):

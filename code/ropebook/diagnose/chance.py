@@ -11,14 +11,14 @@ from ropebook.diagnose.calling import Call
 SAME = 1e-3
 # How often a call is repeated before its results are judged.
 CALLS = 24
-# How many tokens are compared, of those that change.
+# The largest number of changing tokens to compare.
 TOKENS = 32
 
 
 def unsteady(
     call: Call, given: dict[str, Tensor], at: Tensor, calls: int = 3
 ) -> str | None:
-    """Say, if a call that is repeated gives other results by chance, how it does. Returns None if it doesn't."""
+    """Describe how the results of a repeated call vary at random. Returns None if they don't."""
     seen = []
     for _ in range(calls):
         try:
@@ -47,8 +47,8 @@ def unsteady(
 def irregular(found: Tensor, sent: Tensor) -> str | None:
     """Describe results (calls, rows, heads, tokens, entries) that change by chance from one call to the next.
 
-    ``sent`` is what went in, the same in each call. Returns None if they change in a regular way: if they repeat after
-    some calls, settle, or drift, as those of a function do that counts its calls.
+    ``sent`` contains the vectors that were passed in each call. Returns None if the results change in a regular way:
+    if they repeat after some calls, settle, or drift. Functions that count their calls behave in this way.
 
     >>> sent = torch.ones(1, 1, 1, 2)
     >>> irregular(torch.stack([sent * (-1) ** i for i in range(24)]), sent) is None
@@ -67,7 +67,8 @@ def irregular(found: Tensor, sent: Tensor) -> str | None:
     )
     if settled or periodic:
         return None
-    # if each call rotates on by the same angle, products depend only on how many calls are between them
+    # if each call rotates further by a fixed angle, the product of two results depends only on the number of calls
+    # between them
     products = (flat @ flat.T) / flat.square().sum(-1).mean()
     lags = [products.diagonal(step) for step in range(calls - 1)]
     if all(bool((lag - lag[0]).abs().max() < 1e-4) for lag in lags):

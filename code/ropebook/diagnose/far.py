@@ -75,7 +75,7 @@ def far(findings: Findings) -> None:
 def _from_where(
     findings: Findings, seen: list, place: int, kind: type, said: str
 ) -> str:
-    """Add to the remark ``said`` about the far position ``place`` the last position at which calls still work."""
+    """Append the last position at which calls still work to ``said``, a remark about the far position ``place``."""
     low = seen[-1][0] if seen else len(next(iter(findings.near.values()))) - 1
 
     def good(last: int) -> bool:

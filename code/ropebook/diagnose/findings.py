@@ -34,7 +34,7 @@ class Declared:
 
     @property
     def whole(self) -> bool:
-        """Whether everything that defines plain RoPE is declared, so that any undeclared scaling is wrong."""
+        """Whether everything that defines plain RoPE is declared. If it is, any undeclared scaling is a mistake."""
         return (
             self.layout is not None
             and self.length is not None

@@ -37,8 +37,8 @@ def guessed(
 ) -> Guess | None:
     """Find the smallest combination of mistakes that explains the pairs of ``matrix``. Returns None if none does.
 
-    ``rules`` lists the vectors of frequencies to try, one entry per pair. With each vector come the names of the
-    mistakes that lead to it.
+    ``rules`` lists the vectors of frequencies to try, each with the names of the mistakes that lead to it. A vector
+    contains one frequency per pair.
 
     >>> m = torch.arange(24.0, dtype=torch.float64)
     >>> matrix = torch.zeros(24, 2, 2, dtype=torch.float64)

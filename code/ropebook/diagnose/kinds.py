@@ -231,7 +231,7 @@ def _two_bases(findings: Findings, q: Turn, k: Turn) -> str:
 
 # Kinds of map that are mistakes in themselves.
 _KINDS = {
-    "missing_sin": "the sine is missing: beside {names} · cos nothing depends on the position",
+    "missing_sin": "the sine is missing: apart from {names} · cos, nothing depends on the position",
     "missing_minus": "a minus is missing in the quarter turn of {names}: (a, b) goes to (b, a) and not to (−b, a), "
     "and lengths change",
     "missing_cos": "the cosine is missing: {names} + rotate_half({names}) · sin, and lengths grow",
@@ -239,7 +239,7 @@ _KINDS = {
     "overwritten too early",
     "half_turned": "only one entry of each pair of {names} is turned as it should be",
     "uncrossed": "the quarter turn of {names} changes signs and leaves entries in their places: no two of them mix",
-    "uneven_lengths": "pairs of {names} come back longer or shorter, each by a factor of its own",
+    "uneven_lengths": "pairs of {names} come back longer or shorter, each by a different factor",
     "added": "{names} comes back with what went in added to it",
     "swapped_layout": "cosines spread for one layout, the quarter turn of the other: the two rows of a pair of {names} have "
     "different angles",

@@ -135,7 +135,7 @@ def measured(matrix: Matrices) -> Turn:
     unit = torch.eye(turn.dim, dtype=torch.float64)
     changed = ((matrix - unit).abs().amax(0) > NOTHING).any(-1).nonzero().flatten()
     start, stop = changed[0].item(), changed[-1].item() + 1
-    # if the last pair doesn't rotate, it isn't noticed
+    # if the last pair doesn't rotate, its last row may look unchanged, so make the number of rows even
     stop += (stop - start) % 2
     order = torch.arange(start, stop)
     if stop <= turn.dim:
@@ -308,7 +308,7 @@ def _rates(angles: Angles) -> tuple[Tensor, Tensor, float]:
     Returns the slopes of the lines, the angles at position 0, and the largest deviation from a line.
     """
     steps = angles.diff(dim=0)
-    # reduce to at most half a turn; adding and subtracting a whole turn would cost slow pairs digits
+    # reduce to at most half a turn; remainder(steps + π, 2π) − π would lose digits of slow pairs
     steps = steps - 2 * math.pi * (steps / (2 * math.pi)).round()
     wound = torch.cat((angles[:1], angles[:1] + steps.cumsum(0)))
     m = torch.arange(len(angles), dtype=torch.float64)

@@ -1,5 +1,7 @@
-"""Positions, angles or tables of an earlier call that later calls are given again, because something is cached by a key
-that leaves out part of what they depend on."""
+"""Check whether later calls reuse the positions, angles or tables of an earlier call by mistake.
+
+That happens if the cache's key leaves out part of what the cached values depend on.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,16 @@ from ropebook.diagnose.differences import several
 from ropebook.diagnose.findings import Findings
 from ropebook.diagnose.repeated import near_enough, vectors
 
-# No other trial makes calls of as many tokens, so a cache is still empty for them.
+# The numbers of tokens per call. No other trial uses them, so nothing has been cached for them yet.
 COUNTS = (13, 19, 21, 14, 11)
 
 
 def remembered(findings: Findings) -> str | None:
-    """Describe what calls are given that an earlier one has left, or return None if there is nothing of the kind.
+    """Check whether calls reuse the positions of an earlier call. Describe how, or return None if they don't.
 
-    Calls that share the number of tokens (and their first or last position, or the tensor of positions) follow each
-    other, and each result is compared with those at the positions of its own call and of earlier ones.
+    Each series consists of calls that share the number of tokens, and some also share their first or last position, or
+    the tensor of positions. The result of each call is compared with the right one for its own positions, and with
+    those for the positions of earlier calls.
     """
     call = findings.call
     if not call.places or call.tables or findings.one_by_one:
@@ -45,7 +48,7 @@ def remembered(findings: Findings) -> str | None:
 
 
 def _series() -> list[tuple[str, list[Tensor]]]:
-    """List series of calls: what they share, and their positions."""
+    """List the series to try. Each item describes what its calls share, and contains the positions of each call."""
     few, some, many, rows, again = (torch.arange(count) for count in COUNTS)
     tokens = "a later call has as many tokens"
     apart = [(9, 30), (20, 3), (0, 14)]
@@ -102,7 +105,10 @@ def _from_earlier(
 def _off(
     findings: Findings, role: str, sent: Tensor, came: Tensor, places: Tensor
 ) -> float:
-    """Return by how much vectors (rows, heads, tokens, dim) are off those at these positions, in the measured head."""
+    """Return the largest difference between ``came`` and the vectors ``sent`` rotated by the positions ``places``.
+
+    Both have shape (rows, heads, tokens, dim). Only the measured head is compared.
+    """
     head, near = findings.call.head, findings.near[role]
     lines = places if places.ndim == 2 else places[None]
     return max(
@@ -115,7 +121,7 @@ def _off(
 
 
 def _reusing(call: Call) -> Call:
-    """Return the same call, but each time with the same tensor of positions, into which new ones are written."""
+    """Return a version of the call that passes the same tensor every time, after writing the new positions into it."""
     held = []
 
     class Reusing(type(call)):

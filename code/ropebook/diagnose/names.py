@@ -99,7 +99,7 @@ _NAMES = {
         "longer": "vectors are returned longer than they were",
         "shorter": "vectors are returned shorter than they were",
         "lengths": "lengths change with the position",
-        "uneven_lengths": "each pair is lengthened by a factor of its own",
+        "uneven_lengths": "each pair is lengthened by a different factor",
         "zeros": "vectors are returned as zeros",
         "added": "the input is added to the rotated vector",
         "not_linear": "the map is not linear or not applied to each vector alike: normalised, clipped, …",

@@ -108,7 +108,7 @@ def diagnose(
 
 
 def _refused(name: str, error: Exception) -> Report:
-    """Report on a function that raises an error or returns no vectors in every way of calling it."""
+    """Report on a function that fails however it is called, by raising an error or by not returning vectors."""
     if isinstance(error, Returned):
         return Report(name, {error.named: f"in every call that was tried, {error}"})
     said = f"every call that was tried, of {SIZES['seq']} tokens each, raises {error_of(error)}"
@@ -284,7 +284,10 @@ def _reported(findings: Findings) -> Report:
 
 
 def _unless_still(findings: Findings, near: int) -> None:
-    """If all tokens of a sequence are rotated identically, measure each in a separate call, in case that differs."""
+    """If all tokens of a sequence are rotated identically, also measure each token in a call of its own.
+
+    Use those measurements instead if they show that the rotation depends on the position.
+    """
     if not findings.call.places:
         return
 

@@ -17,7 +17,7 @@ def rest(findings: Findings, role: str, turn: Turn) -> None:
     alone[[*turn.first, *turn.second]] = False
     own = findings.near[role].diagonal(dim1=-2, dim2=-1)
     changed = (own - 1).abs().amax(0) > 1e-3
-    # pairs that don't rotate may be lengthened like the others
+    # don't report pairs that don't rotate but are multiplied by the same factor as the others
     pair = torch.arange(turn.dim)
     inside = (pair >= start) & (pair < start + width)
     changed &= ~(inside & ((own - turn.factor).abs().amax(0) < 1e-3))

@@ -1,4 +1,4 @@
-"""Which positions q and k are rotated by: in different rows, one token at a time, and in longer sequences."""
+"""Check the positions by which q and k are rotated, row by row, one token at a time, and in longer sequences."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def positions(findings: Findings) -> None:
 
 
 def _listed(findings: Findings) -> None:
-    """If positions are misread by no known rule, add to the report how the first few tokens are rotated."""
+    """If positions are misread in a way that has no name of its own, report how the first few tokens are rotated."""
     if "other_positions" not in findings.mistakes or not any(
         turn.places for turn in findings.rotating.values()
     ):

@@ -178,7 +178,7 @@ def _ways(function: Callable, called: str) -> Iterator[tuple[tuple, tuple]]:
 
 
 def _alone(named: tuple) -> tuple:
-    """Return the keyword arguments. If only one of them is a vector, its role becomes x, a single tensor."""
+    """Return the names and roles of the keyword arguments. If only one is a vector, change its role to "x"."""
     vectors = [role for _, role in named if role in ("q", "k", "v", "x")]
     if len(vectors) > 1:
         return named

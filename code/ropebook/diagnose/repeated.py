@@ -94,7 +94,7 @@ def where(
         alone = [torch.tensor([one]) for one in several]
         said = together(findings, role, alone, lambda seq: vectors(findings, seq))
         if said is None or OR_FREQUENCIES in said:
-            # frequencies tell more than the positions that have the same angles
+            # the positions are unknown, or may be right if the frequencies are wrong, so describe the frequencies too
             said = "; ".join(one for one in (said, unlike(findings, role)) if one)
         said = said and f"a token alone: {said}"
     said = said or placed(findings, role, sent[role], came, places)

@@ -84,7 +84,7 @@ def _scaling(
 
 
 def _why(findings: Findings, found: frequencies.Frequencies, theta: Tensor) -> str:
-    """Explain why all frequencies may be multiplied by the same factor. Returns "" if no known cause fits."""
+    """Suggest a cause if all frequencies are multiplied by the same factor. Returns "" if no known cause fits."""
     base = found.base or findings.declared.base
     if found.kind != "linear" or base is None:
         return ""

@@ -1,4 +1,4 @@
-"""The cosine or sine behind each entry of a pair's matrix, whichever pair's it is, if tables are read at wrong places."""
+"""Find the cosine or sine behind each entry of a pair's matrix. If tables are misread, these may be another pair's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 from ropebook.diagnose.measures import SINGLE, Angles, Matrices
 
 NOTHING = 1e-12
-# Where a rotation has which table: the row and column of a pair's matrix, with the names of what goes in.
+# The tables from which a correct rotation takes the four entries of a pair's matrix, row by row.
 RIGHT = ("cos", "sin", "sin", "cos")
 
 
@@ -65,7 +65,11 @@ def terms(
 
 
 def _tables(numbers: Angles, angles: Angles) -> list[tuple[str, int, float]] | None:
-    """Find which table (positions, pairs) are numbers of: "cos" or "sin", the pair, and the factor. The factor is 0 for zeros."""
+    """Describe each column of ``numbers`` (positions, pairs) as a factor times a column of cosines or sines.
+
+    An item contains "cos" or "sin", the pair whose angles these are, and the factor. A column of zeros gets the factor
+    0. Returns None if a column is not such a multiple.
+    """
     pairs = angles.shape[1]
     tables = torch.cat((angles.cos(), angles.sin()), 1)
     sizes = tables.square().sum(0)
@@ -77,7 +81,7 @@ def _tables(numbers: Angles, angles: Angles) -> list[tuple[str, int, float]] | N
             continue
         times = (tables.T @ one) / sizes.clamp(min=1e-30)
         off = (one[:, None] - times * tables).abs().amax(0) / most
-        # of equally good ones, a pair's own come first, and then one that is neither lengthened nor shortened
+        # if several fit equally well, prefer a factor of about ±1, and then a table of the pair itself
         own = torch.arange(2 * pairs) % pairs != i
         rank = off.clamp(min=SINGLE) + 1e-6 * own + 1e-3 * (times.abs() - 1).abs()
         best = int(rank.argmin())

@@ -71,7 +71,7 @@ def numbers_of(turn: Turn, rotary_dim: int) -> Tensor | None:
     """Return the indices of these pairs within the rotated part. Returns None if the layout is unknown."""
     layout = turn.layout
     if len(turn.first) == 1:
-        # a single pair fits both layouts, and may be one of many
+        # a single pair fits either layout, so use the distance between its entries
         apart = turn.second[0] - turn.first[0]
         layout = {rotary_dim // 2: "half", 1: "interleaved"}.get(apart)
     if not layout:
@@ -81,7 +81,7 @@ def numbers_of(turn: Turn, rotary_dim: int) -> Tensor | None:
 
 
 def by_declared(matrix: Tensor, turn: Turn, declared: Declared) -> Turn:
-    """Use the declared frequencies to read positions off the angles, if the positions follow no rule otherwise.
+    """If the measured angles don't fit the positions, use the declared frequencies to find the positions that do fit.
 
     ``matrix`` contains the matrices that ``turn`` describes, at positions 0, 1, 2, ….
     """
@@ -410,5 +410,5 @@ def _table(findings: Findings, turn: Turn) -> None:
         angles = _places(findings, turn)[:, None] * findings.theta + turn.phase
         off = min((cos - turn.factor * angles.cos()).abs().max().item(), off)
     findings.mistakes[f"{short}_table"] = (
-        f"every cosine and sine is a number of {name}, and the vectors are wider: tables off by up to {off:.2g}"
+        f"every cosine and sine is a {name} number, though the vectors are wider: the tables are off by up to {off:.2g}"
     )

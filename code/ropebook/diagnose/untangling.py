@@ -1,4 +1,4 @@
-"""Analyse maps that are not rotations, of the form x · cos + Q x · sin, whose tables don't match the quarter turn Q.
+"""Analyse maps x · cos + Q x · sin that aren't rotations because the tables and the quarter turn Q don't match.
 
 If the tables can be recovered, they reveal the other mistakes.
 """
@@ -22,10 +22,10 @@ BROKEN = ("missing_minus", "mixed_tables", "no_pairs", "unknown")
 def untangled(
     matrix: Matrices, turn: Turn, layout: str | None, width: int | None
 ) -> Turn:
-    """Return the rotation behind ``turn`` with the flaws that hide it, or ``turn`` itself if no such rotation is found.
+    """Find the rotation that is left when known flaws of ``turn`` are undone. The result lists these flaws.
 
-    ``layout`` and ``width`` are those of the weights, if known. They help if some entries don't rotate and would go
-    unnoticed.
+    Returns ``turn`` itself if no such rotation is found. ``layout`` and ``width`` are those of the weights, if known.
+    They help because entries that don't rotate would otherwise go unnoticed.
     """
     if turn.kind == "missing_sin" and turn.first:
         return _by_cosine(matrix, turn)
@@ -149,9 +149,9 @@ def _quarters(width: int, orders: list[str]) -> Iterator[tuple]:
 
 
 def _narrow(table: Tensor, spread: str) -> Tensor | None:
-    """Undo spreading a table of pairs over entries in the layout ``spread``.
+    """Turn a table with one column per entry into a table with one column per pair of the layout ``spread``.
 
-    Returns None if the table wasn't spread that way.
+    Returns None if the two columns of a pair differ.
     """
     first, second = split_pairs(table, spread)
     return first if (first - second).abs().max() < 1e-6 else None

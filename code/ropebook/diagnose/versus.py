@@ -73,16 +73,16 @@ def _otherwise(
     rotate = "rotate" if rest.sum() > 1 else "rotates"
     if most - least < 1e-3 * abs(most) and abs(most - 1) > 1e-3:
         return f"{which} {rotate} {_times(most, int(rest.sum()))}"
-    how = "each by a factor of its own"
+    how = "each by a different factor"
     if abs(most - 1) < 0.15 and abs(least - 1) < 0.15:
         return (
             f"{which} {rotate} a little off, {how}: by {least - 1:+.2%} to {most - 1:+.2%}, as frequencies or exponents "
             "that are rounded to few digits would"
         )
     if most < 1:
-        return f"{which} {rotate} too slowly, {how}: {_span(1 / most, 1 / least)} times"
+        return f"{which} {rotate} too slowly, {how} ({_span(1 / most, 1 / least)})"
     if least > 1:
-        return f"{which} {rotate} too fast, {how}: {_span(least, most)} times"
+        return f"{which} {rotate} too fast, {how} ({_span(least, most)})"
     return (
         f"{which} {rotate} {_span(least, most)} times as fast as they should, {how}"
     )

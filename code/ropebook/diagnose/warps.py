@@ -79,7 +79,7 @@ def warp(places: tuple[int, ...]) -> Warp:
 
 
 def _orders(seq: int) -> Iterator[tuple[str, Tensor]]:
-    """Yield orders in which tokens may get one another's positions: a sentence, and an index for each token."""
+    """Yield known reorderings of positions: a sentence, and for each token the index of the position that it gets."""
     token = torch.arange(seq)
     yield "each token has the position of the next one", token.roll(-1)
     yield "each token has the position of the one before", token.roll(1)
@@ -132,9 +132,10 @@ def reordered(seen: Tensor) -> str | None:
 
 
 def alike(matrices: Tensor) -> Tensor | None:
-    """Find the rule by which some positions (the first axis) share the same matrix, whatever the matrices do.
+    """Find the rule that says which positions have equal matrices. The first axis of ``matrices`` is the position.
 
-    Returns the position that is really used for each of 0, 1, 2, …, or None if no rule fits.
+    The matrices need not be rotations. Returns the position that is really used for each of 0, 1, 2, …, or None if no
+    rule fits.
 
     >>> alike(torch.arange(12.0)[:, None] // 2)
     tensor([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5])

@@ -1,4 +1,4 @@
-"""The position by which each token of a call is really rotated, requested or not, and the rule behind it."""
+"""Find the position by which each token is really rotated, and the rule that relates it to the requested position."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ropebook.diagnose.warps import reordered
 
 # For each call, the requested positions, and the positions by which the tokens are really rotated.
 Calls = list[tuple[Tensor, Tensor]]
-# Two random vectors count as equal if they differ by less than this, and so do two positions.
+# Two random vectors, or two positions, count as equal if they differ by less than this.
 CLOSE = 0.02
 # The largest position that is considered.
 FURTHEST = 2**15
-# The end of a rule that describes the same angles as other frequencies would.
+# Appended to the description of a rule if other frequencies would lead to the same angles.
 OR_FREQUENCIES = ", or frequencies are"
 HALVES = (
     (torch.bfloat16, "bfloat16"),
@@ -413,7 +413,7 @@ def by_head(
     came: dict[str, Tensor],
     at: Tensor,
 ) -> str | None:
-    """Describe by which positions each head is rotated, if heads with equal positions are rotated differently."""
+    """If heads with equal positions are rotated differently, describe the positions by which they are rotated."""
     places = at.double()
     for role, turn in findings.rotating.items():
         found = []

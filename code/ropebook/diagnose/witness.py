@@ -102,7 +102,7 @@ def _told(findings: Findings, case: Case, right: Turned) -> tuple[str, str] | No
     try:
         found = call.apart(sent, case.places)
     except Exception:
-        # other trials report calls that a function must not refuse
+        # if the function should have accepted the call, another trial reports that
         return None
     for role, turned in found.items():
         if role == "v":

@@ -507,7 +507,7 @@ def rotate_compiled(
     try:
         return _compiled_by_pairs()(x, cos, sin, layout)
     except RuntimeError as error:
-        # If the failure was due to x, this raises an error as well.
+        # If x caused the failure, the eager form raises an error too.
         result = eager(x, cos, sin, layout)
         if isinstance(error, torch._dynamo.exc.BackendCompilerFailed):
             _WITHOUT_COMPILER.add(x.device.type)

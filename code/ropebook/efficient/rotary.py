@@ -241,7 +241,7 @@ class RotaryEmbedding(nn.Module):
         with torch.device("cpu"):
             self._inv_freq = rope.inv_freq(self.rotary_dim, self.base)
         self._kept: dict[tuple, tuple] | None = None
-        # for the last single half-split token: its position, and the cos, sin and whole rows for that position
+        # the latest key (position, dtype and device) and result that `_last_place` kept
         self._last: tuple | None = None
         self._table: tuple[Tensor, Tensor] | None = None
 
@@ -315,8 +315,8 @@ class RotaryEmbedding(nn.Module):
     def _places(
         self, q: Tensor, positions: Tensor | None, offset: int
     ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-        """Return cos and sin for q (B, H, T, dim), either computed or read from the table. The third item is the result
-        of `whole_rows` if q is a single token that is rotated with those rows, and None otherwise."""
+        """Return cos and sin for q (B, H, T, dim), either computed or read from the table. For a single token in
+        the layout "half", the third item may be the result of `whole_rows`. Otherwise it is None."""
         dtype = rope.wide(q.dtype)
         if positions is None and q.shape[2] == 1 and self.layout == "half":
             plain = q.is_cpu if self.backend is None else self.backend == "eager"
@@ -422,7 +422,7 @@ class RotaryEmbedding(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         offset = checks.integer("offset", offset, minimum=0)
         end = offset + seq_len
-        # A symbolic end comes from a graph for all lengths, which must not depend on the length of this sequence.
+        # A symbolic end means that a graph for all lengths is being made. Such a graph must not depend on seq_len.
         any_length = isinstance(end, torch.SymInt)
         if not any_length and end > rope.LARGEST_POSITION:
             raise ValueError(

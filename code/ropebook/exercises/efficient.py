@@ -1,4 +1,4 @@
-"""Exercises on the implementation: write a rotation that matches given weights, and convert weights for another."""
+"""Exercises on the implementation: rotate as given weights require, and convert weights to the other layout."""
 
 from __future__ import annotations
 

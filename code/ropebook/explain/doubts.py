@@ -49,7 +49,7 @@ DOUBTS = [
     _doubt("no-model-type", "unknown", ["missing", "model_type"],
            "The file has no model_type, so it is unknown which code reads it, and which layout that code uses.", of="file"),
     _doubt("unknown-model-type", "unknown", ["and", ["given", "model_type"], ["not", "known_family"], ["missing", "stranger"]],
-           "The model type “{model_type}” is not in this reader's table, so its layout and its defaults for missing keys are "
+           "The model type “{model_type}” is not in this program's table, so its layout and its defaults for missing keys are "
            "unknown. Frequencies are computed as by transformers' common functions.", of="file"),
     _doubt("heads-do-not-divide", "wrong", [">", ["%", "width", "heads"], 0],
            "hidden_size is {width}, which is not a multiple of the number of heads, {heads}. The file contradicts itself.", stops=True, of="file"),
@@ -166,8 +166,8 @@ DOUBTS = [
 ALWAYS = {
     "bad-value": ("wrong", "{key} must be {allowed}, got {got}."),
     "other-kind": ("suspicious", "The key {key} is read by other rope types, but not by {kind}: it has no effect."),
-    "unknown-rope-key": ("unknown", "The key {key} in {dictionary} is known neither to transformers' code for {kind} nor to this reader."),
-    "unknown-key": ("unknown", "This reader does not know the following keys, which may or may not concern positions: {keys}."),
+    "unknown-rope-key": ("unknown", "Neither transformers' code for {kind} nor this program uses the key {key} in {dictionary}."),
+    "unknown-key": ("unknown", "This program does not know the following keys, which may or may not concern positions: {keys}."),
     "other-name": ("suspicious", "The key {key} is another model type's name for {proper}, so it has no effect here."),
 }  # fmt: skip
 """Findings about individual keys and values: the level and the sentence of each."""

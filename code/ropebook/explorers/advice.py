@@ -54,7 +54,7 @@ class Advice(Explorer):
         min=16,
         max=2**20,
         log=True,
-        label="Wanted length L′",
+        label="Target length L′",
         below="shorter than any trained length here",
         above="no method is used for texts that long",
         note="How many tokens the model has to read.",
@@ -78,7 +78,7 @@ class Advice(Explorer):
             "Six rows: one for the model as it is, and five for what may be done "
             "to it. Each has a method, its settings and a bar that ends where the "
             "method reaches, on a logarithmic axis of positions with lines at the "
-            "trained length L and the wanted length L′. The model as it is ends "
+            "trained length L and the target length L′. The model as it is ends "
             "at L; YaRN, Self-Extend and a larger base reach L′; the bar of "
             "dynamic NTK is dotted beyond L, as its base depends on the text. The row "
             "for the chosen case is marked."

@@ -246,7 +246,8 @@ function nameOf(at) {
   return `${METHODS[at.method]}${hasFactor(at) ? `, s = ${at.factor}` : ""}${turned}`;
 }
 
-// The curves: the latest result and, if it is different and has been computed, the model as it was trained.
+// The colour, width and dashes of the two curves. The first curve is the latest result. The second one is that of the
+// model as it was trained, and is drawn only if it has been computed and differs from the first.
 /** @type {[string, number, string][]} */
 const LOOKS = [["1", 2, ""], ["muted", 1.75, "5 4"]];
 

@@ -80,7 +80,7 @@ function build(stage, app) {
     return plot.y(trait === "factor" ? Math.floor(trained_length * factor) : trained_length);
   };
   const grips = Object.keys(handles).map((trait) => hand(app, handles[trait], {
-    label: trait === "factor" ? "Wanted length L′, by the factor" : "Trained length L",
+    label: trait === "factor" ? "Target length L′, by the factor" : "Trained length L",
     cursor: "ns-resize",
     place: (values) => [0, heightOf(values, trait)],
     at(_, y) {

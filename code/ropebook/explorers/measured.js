@@ -84,8 +84,8 @@ function compute(dials) {
     bytes: [edges[k] + 1, edges[k + 1]], // the first and the last byte of this window
     hereApart: here.filter((_, i) => lines[i] !== against)
       .map((value) => (value === null ? null : value - here[lines.indexOf(against)])),
-    // for each line except `against` and each band: the mean and its interval or, for a scheme, the difference for each
-    // seed
+    // for each band, and each line other than `against`: the mean and its interval or, for a scheme, the difference for
+    // each seed
     apart: others,
     last: lastBits && lastBits.map((bits, i) => (edges[i] < length ? null : bits)), // bits with only the last L bytes
     lastApart: last && bands.map(([start], b) => (start < length ? null : last.apart[text][b])),

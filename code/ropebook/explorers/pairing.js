@@ -58,8 +58,7 @@ function compute({ permute_q: permuteQ, permute_k: permuteK, pairing, dim, m, n 
   };
 }
 
-// Which of the rotation's pairs are true pairs of q and of k, and which channels of q are multiplied by the same
-// channel of k.
+// Which of the rotation's pairs are true pairs of q and of k, and at which indices q and k have the same channel.
 function fits({ qChannels, kChannels, links }) {
   const whole = (channels) => links.map(([one, other]) => channels[one] >> 1 === channels[other] >> 1);
   const products = qChannels.map((channel, at) => channel === kChannels[at]);

@@ -25,8 +25,8 @@ function toBfloat16(value) {
 }
 
 // Rounds to float16 via float32, as PyTorch does. Numbers with exponent e are 2^(e − 10) apart; below 2^−14 the spacing
-// doesn't decrease any further. float64 numbers near `shift` have the same spacing, so adding `shift` and subtracting
-// it again rounds to it.
+// doesn't decrease any further. float64 numbers near `shift` have the same spacing, so adding `shift` to a value and
+// subtracting it again rounds the value to that spacing.
 function toFloat16(value) {
   oneFloat[0] = value;
   const exponent = Math.max(-14, ((itsBits[0] >>> 23) & 0xff) - 127);

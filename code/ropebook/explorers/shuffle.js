@@ -197,7 +197,8 @@ function makePieces(count) {
   return { count, rows, columns, cells, strips, weightsTitle, outputsTitle, changesTitle, weights, outputs, group };
 }
 
-// The number of lines that the words take side by side, each with its frame and a gap.
+// The number of lines that the words fill when they are laid out within this width. Each word also needs room for its
+// frame and a gap.
 function linesOf(typed, width) {
   const widths = typed.map((word) => Math.ceil(textWidth(word, 14)) + 38);
   let [lines, used] = [1, 0];

@@ -75,9 +75,9 @@ class Shuffle(Explorer):
     def _default_alt(self) -> str:
         return (
             "Attention weights of the words of a sentence as a matrix of shaded "
-            "cells, one row for each word that attends. Next to it, each word's "
-            "output vector is a strip of colours, above the strip of the same "
-            "word in the sentence as typed."
+            "cells, one row for each word that attends. Next to it, each word "
+            "has two strips of colours: the upper one is its output vector now, "
+            "and the lower one its output vector in the sentence as typed."
         )
 
     @traitlets.default("order")

@@ -12,9 +12,9 @@ import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { explorer } from "./kit/mount.js";
 
-// Σ cos Δθ_i divided by d/2. The first distances are 0 … 127, and each further octave has twice the distances of the
-// previous one. As in fourierSums, we compute in blocks, here of 16 distances A ± B. Doubling A and B doubles the
-// angles, which requires no further cosines.
+// Σ cos Δθ_i divided by d/2. The first distances are 0 … 127. Each further octave has the distances 64 … 127 multiplied
+// by the next power of 2. As in fourierSums, we compute in blocks, here of 16 distances A ± B. Doubling A and B doubles
+// the angles, which requires no further cosines.
 function octaveCurve(dim, base, octaves) {
   const half = 8;
   const middles = NEAR / (2 * half);
@@ -56,8 +56,8 @@ const lastCurves = lastCall((dim) => BASES.map((base) => {
   return { curve, half: firstHalf(curve, dim, base) };
 }));
 
-// The first distance at which the curve is below ½, or −1. All distances count, not only the displayed ones. We search
-// ranges that double in length, because most curves soon fall below ½.
+// The first distance at which the curve is below ½. If there is none, the result is −1. All distances count, not only
+// the displayed ones. We search ranges that double in length, because most curves soon fall below ½.
 function firstHalf(curve, dim, base) {
   const early = curve.subarray(0, NEAR).findIndex((value) => value < 0.5);
   if (early >= 0) return early;
@@ -252,7 +252,7 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
     mark(place, level, colour) {
       if (place >= 0) line([x(place), y(level)], [x(place), top + height], paints[colour], 2);
     },
-    // Draws a line as long as its oscillations are distinguishable, and beyond that the band that they fill.
+    // Draws the curve as a line where its oscillations are distinguishable, and beyond that as the band that they fill.
     curve({ at, low, high, resolved }, colour, lineWidth, alpha = 1) {
       context.lineJoin = "round";
       context.lineWidth = lineWidth;
@@ -293,8 +293,9 @@ function envelope(values, outermost) {
   return values.map((_, k) => outermost(...values.slice(Math.max(0, k - 2), k + 3)));
 }
 
-// How the samples of a curve, from distance 1 on, share the pixels of a panel with this width. Returns each pixel's
-// first sample, followed by the number of samples, and the coordinate of each pixel.
+// Divides a curve's samples, from distance 1 on, among the pixels of a panel with this width. `edges` contains the
+// index of each pixel's first sample and, at the end, the index after the last sample. `at` contains each pixel's
+// coordinate. `resolved` is the index of the first pixel with several samples, or of the last pixel.
 function pixelsOf(sampled, width, length) {
   const x = scale([1, length - 1], [0, width], true);
   const [edges, at] = [[], []];

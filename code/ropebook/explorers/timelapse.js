@@ -37,7 +37,8 @@ function rms(values) {
 function scoreErrors(keys, dials) {
   const theta = invFreq(dials.dim, dials.base);
   const pairs = theta.length;
-  // Pair i has θ_i · S^(−i/(pairs − 1)), so each pair is scaled by S^(−1/(pairs − 1)) more than the pair before it.
+  // The frequency of pair i is θ_i times the multiplier S^(−i/(pairs − 1)). Each pair's multiplier is therefore that of
+  // the previous pair times S^(−1/(pairs − 1)).
   const step = (length) => effectiveScale(length, dials) ** (-1 / (pairs - 1));
   const now = new Float64Array(pairs);
   for (let i = 0, slower = 1, by = step(dials.length); i < pairs; i += 1, slower *= by) now[i] = slower;

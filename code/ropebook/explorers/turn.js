@@ -160,7 +160,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
   put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - reach}v${2 * reach}` });
   put(plane.circle, { cx: centre[0], cy: centre[1], r: radius });
 
-  // The remaining angle without whole turns, which is the one that can be seen.
+  // Only the part of the angle that remains after whole turns is visible.
   const left = angle % (2 * Math.PI);
   const bow = 0.36 * radius;
   const [began, ends] = [text(at(from, 0.36)), text(at(from + left, 0.36))];
@@ -264,7 +264,8 @@ function drawWaves(waves, /** @type {number[]} */ [left, high, width, tall], dat
   }));
 }
 
-// The colours of the rings and hands: what is still to come, and what has been turned.
+// The colours of the part of a ring that a pair hasn't turned through yet and of the part that it has, and the colours
+// of its hands at the start and at the current position.
 const RINGS = ["grid", "1"];
 const HANDS = ["muted", "1"];
 

@@ -55,7 +55,7 @@ class Turn(Explorer):
     def _default_alt(self) -> str:
         return (
             "The plane of one pair, with an arrow at position 0, the same arrow rotated counter-clockwise to its position, "
-            "and dots where its tip was at the positions before. Beside the plane is the matrix of the rotation. Waves "
+            "and dots that mark its tip at earlier positions. Beside the plane is the matrix of the rotation. Waves "
             "show the arrow's two coordinates at each position. Below is a small dial for each pair, from the fastest to "
             "the slowest."
         )

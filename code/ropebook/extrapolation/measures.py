@@ -77,7 +77,7 @@ def overshoot(
     target_length: int,
     scaled: Float[Tensor, " pairs"],
 ) -> Float[Tensor, " pairs"]:
-    """Return by how many radians each pair exceeds its training angles. The result has shape (d/2,) and is at least 0.
+    """Return how far each pair goes beyond its training angles, in radians: at least 0, shape (d/2,).
 
     ``scaled`` are the frequencies in use at ``target_length``; for the plain model, pass ``inv_freq``. For a pair that
     did not complete a turn in training (`turned`), the result is max(0, (L′ − 1)θ′_i − (L − 1)θ_i). For the other pairs
@@ -97,7 +97,7 @@ def overshoot(
 def stretch(
     scaling: Scaling, inv_freq: Float[Tensor, " pairs"], length: int | None = None
 ) -> Float[Tensor, " pairs"]:
-    """Return by how much a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,).
+    """Return the factor by which a method stretches each wavelength: λ′_i/λ_i = θ_i/θ′_i, shape (d/2,).
 
     A value of 1 means that the pair is kept; a value of s means that it is interpolated.
 

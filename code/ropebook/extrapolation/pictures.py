@@ -22,7 +22,7 @@ from ropebook.figures import (
 
 
 def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None:
-    """Plot by how much six methods stretch each pair of a model.
+    """Plot how much each of six methods stretches the wavelengths of a model's pairs.
 
     ``target_length`` must be 4 times the trained length.
     """

@@ -32,8 +32,8 @@ class LogN(Extension):
     """Multiplies the query at position m by max(1, ln(m + 1)/ln L), so that attention stays sharp when there are more
     keys.
 
-    Su 2021. The maximum is taken in Su's code for ReRoPE, and ensures that nothing changes up to L. The method does not
-    change positions, so it can be combined with any other method.
+    Su 2021. The maximum with 1 comes from Su's code for ReRoPE, and ensures that nothing changes up to L. The method
+    does not change positions, so it can be combined with any other method.
 
     >>> import torch
     >>> LogN(trained_length=512).query_scale(torch.tensor([0, 511, 512**2 - 1]))

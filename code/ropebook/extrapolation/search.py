@@ -69,7 +69,10 @@ def search_factors(
     most = 1.25 * factor
 
     def variant(factors: Tensor) -> Tensor:
-        """Change some entries by up to a few per cent or by a multiple, then restore order and bounds."""
+        """Multiply some entries by random factors, then restore order and bounds.
+
+        The factors lie in a range around 1 that is itself random: at least ±1 per cent, and at most from 1/e to e.
+        """
         like = {"generator": generator, "dtype": torch.float64}
         draws = torch.rand(2, len(factors), **like)
         size = 10 ** (-2 * torch.rand(1, **like))

@@ -81,7 +81,7 @@ def score(letters: Mapping[str, Sequence[str]], layout: str) -> float:
 
 
 def named(told: Mapping) -> int:
-    """Return the pair whose halved frequency raises the order score beyond L the most, according to a map.
+    """Return the pair for which halving the frequency leads to the best order score beyond L, according to a map.
 
     `gathered` calls it the model's pair.
     """
@@ -89,14 +89,17 @@ def named(told: Mapping) -> int:
 
 
 def twin(told: Mapping, pair: int) -> int:
-    """Find the other pair in a map whose share of the query and key lengths is closest to that of ``pair``."""
+    """Find the pair whose share of the query and key lengths is closest to that of ``pair``, according to a map.
+
+    ``pair`` itself is left out.
+    """
     gaps = np.abs(np.array(told["shares"]) - told["shares"][pair])
     gaps[pair] = np.inf
     return int(gaps.argmin())
 
 
 def _found(rows: Sequence[str]) -> float:
-    """Return the share of answers that name either record with the given key, right or wrong."""
+    """Return the share of answers that name any record with the asked key, even if it is not the right one."""
     return asking.share(rows) + asking.share(rows, asking.OTHER)
 
 

@@ -153,9 +153,11 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
 
 
 def of_bands(found: Mapping, id: str) -> Columns:
-    """Tabulate order and retrieval when one band of pairs at a time is changed.
+    """Tabulate how well a model answers in the order task when the frequencies of one band at a time are changed.
 
-    The band is halved beyond L, and left unrotated within L. The numbers are means over the seeds that have a map.
+    For contexts beyond L, the band's frequencies are halved. For contexts within L, they are set to 0. The columns show
+    the order score, and the share of answers that name either record ("found"). The numbers are means over the seeds
+    that have a map.
     """
     maps = mapped(found, id)
     names = list(maps[0]["of_bands"]["halved"])

@@ -85,7 +85,7 @@ def bits(opened: Mapping, id: str, text: str) -> list[float | None]:
 def answers(opened: Mapping, id: str, task: str, length: int) -> np.ndarray:
     """Return a cell's shares of right answers, from near to far: (seeds, distances).
 
-    For the task "other", return the shares of answers in the order task that name the other record.
+    With ``task="other"``, count these wrong answers in the order task instead: those that name the key's other record.
     """
     checks.choice("task", task, (*TASKS, "other"))
     return np.array(opened["cells"][id][task][str(length)])
@@ -117,14 +117,14 @@ _NEAR, _FAR = 3, -1
 
 
 def schemes(measured: Mapping) -> Columns:
-    """Tabulate how each scheme performs beyond L as it was trained.
+    """Tabulate how each scheme performs within and beyond L without any context-extension method.
 
     The numbers are means over the available seeds.
 
     ``measured`` is the whole result, not only its "opened" part. The columns are:
 
-    - Bits per byte on Python code, within L and in the last band of positions. For the
-      last band, the table also shows how much the seeds differ (the largest loss minus
+    - Bits per byte on Python code, within L and in the last band of positions. For each
+      of the two, the table also shows how much the seeds differ (the largest loss minus
       the smallest).
     - The share of records retrieved in long contexts, near and far. It is None if the
       scheme cannot find records within L.

@@ -1,5 +1,5 @@
-"""Summarise the checkpoints. All counts include only the rows that count
-(`Checkpoint.counts`), and only their known values."""
+"""Summarise the checkpoints. All counts include only rows with enough sourced values
+(those for which `Checkpoint.counts` is true), and only their known values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ropebook.models.file import COLUMNS, UNKNOWN, Checkpoint, checkpoints
 
 
 def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
-    """Return the rows that count. By default, ``rows`` are the guide's rows.
+    """Return the rows for which `Checkpoint.counts` is true. By default, ``rows`` are
+    the guide's rows.
 
     >>> all(row.counts for row in counted())
     True
@@ -25,7 +26,7 @@ def counted(rows: Iterable[Checkpoint] | None = None) -> list[Checkpoint]:
 def known(
     *columns: str, rows: Iterable[Checkpoint] | None = None
 ) -> list[Checkpoint]:
-    """Return the rows that count and in which each of these columns has a source.
+    """Return the rows of `counted` in which each of these columns has a source.
 
     Raises:
         ValueError: a column is not in `COLUMNS`.
@@ -100,8 +101,8 @@ def bases(
 def stretched(
     rows: Iterable[Checkpoint] | None = None,
 ) -> dict[str, list[Checkpoint]]:
-    """Return the rows that ship with each type of scaling (as in `Value`, or
-    "none")."""
+    """Group the rows of ``known("scaling")`` by their type of scaling, such as "yarn".
+    The checkpoints in the group "none" have no scaling."""
     found: dict[str, list[Checkpoint]] = {}
     for row in known("scaling", rows=rows):
         scaling = row.of("scaling")

@@ -6,7 +6,7 @@ written out. For a *statement*, the check measures whether it is true. Every che
 one mistake in it, such as a flipped sign, or a sine instead of a cosine. The twin must fail, because a check that
 accepts its twin would accept anything.
 
-    @identity("eq-double-angle", "t", twin="a cosine for the sine")
+    @identity("eq-double-angle", "t", twin="a cosine instead of the sine")
     def double_angle(wrong=False):
         t = sympy.Symbol("t", real=True)
         return [(sympy.sin(2 * t), 2 * sympy.sin(t) * (sympy.cos(t) if not wrong else sympy.sin(t)))]

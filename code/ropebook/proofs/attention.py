@@ -25,7 +25,7 @@ c = sympy.Symbol("c", positive=True)
     r"q \cdot k_{2}",
     r"q \cdot k_{3}",
     "c",
-    twin="the derivative by q·k/c, not by q·k: no 1/c in front",
+    twin="the derivative with respect to q·k/c, not q·k: no 1/c in front",
 )
 def jacobian(wrong: bool = False) -> Pairs:
     """∂p_i/∂(q·k_j) = p_i (δ_ij − p_j) / c."""
@@ -67,9 +67,7 @@ def jacobian_norm(wrong: bool = False) -> Pairs:
     ]
 
 
-@identity(
-    "eq-attention-permuted-scores", "K", "P", "Q", twin="P where Pᵀ must stand"
-)
+@identity("eq-attention-permuted-scores", "K", "P", "Q", twin="P instead of Pᵀ")
 def permuted_scores(wrong: bool = False) -> Pairs:
     """(PQ)(PK)ᵀ = P(QKᵀ)Pᵀ, for matrices of any size."""
     rows, dim = sympy.symbols("T d", integer=True, positive=True)
@@ -133,7 +131,7 @@ def weights(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-attention",
     implements="ropebook.attention.scaled_dot_product_attention",
-    twin="d in place of its square root",
+    twin="d instead of its square root",
 )
 def whole(wrong: bool = False) -> list[Claim]:
     """The output is softmax(QKᵀ/√d + M) V."""
@@ -160,7 +158,7 @@ def whole(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-attention-causal-mask",
     implements="ropebook.attention.causal_mask",
-    twin="n < m for n ≤ m",
+    twin="n < m instead of n ≤ m",
 )
 def causal(wrong: bool = False) -> list[Claim]:
     """M_mn is 0 for n ≤ m, and −∞ for n > m."""
@@ -205,7 +203,7 @@ def _layer() -> attention.MultiHeadAttention:
 @definition(
     "eq-attention-head",
     implements="ropebook.attention.repeat_heads",
-    twin="h mod H_kv for ⌊h / (H_q/H_kv)⌋: heads dealt out in turn",
+    twin="h mod H_kv instead of ⌊h / (H_q/H_kv)⌋: heads dealt out in turn",
 )
 def one_head(wrong: bool = False) -> list[Claim]:
     """Head h attends with key and value head ⌊h / (H_q/H_kv)⌋."""
@@ -275,7 +273,7 @@ def flops(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-attention-score-bytes",
     implements="ropebook.attention.attention_cost",
-    twin="key heads for query heads",
+    twin="key heads instead of query heads",
 )
 def score_bytes(wrong: bool = False) -> list[Claim]:
     """The scores take H_q T² β bytes, the size of their tensor."""
@@ -370,7 +368,7 @@ def equivariance(wrong: bool = False) -> list[Claim]:
     ]
 
 
-@statement("eq-attention-causal-sum", twin="n < m for n ≤ m in both sums")
+@statement("eq-attention-causal-sum", twin="n < m instead of n ≤ m in both sums")
 def causal_sum(wrong: bool = False) -> list[Claim]:
     """o_m is the ratio of two sums over n ≤ m."""
     q, k, v = (random(6, 8, seed=seed) for seed in range(3))

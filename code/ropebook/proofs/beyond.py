@@ -60,7 +60,7 @@ def four(wrong: bool = False) -> Pairs:
     "n_{2}",
     "n_{3}",
     r"\theta_{j}",
-    twin="two axes are exchanged in the result",
+    twin="two axes are swapped in the result",
 )
 def six(wrong: bool = False) -> Pairs:
     """The equation for two coordinates also holds for three, with the block of size six."""
@@ -74,7 +74,7 @@ def six(wrong: bool = False) -> Pairs:
 @definition(
     "eq-beyond-wave",
     implements="ropebook.beyond.angles",
-    twin="the numbers of the wave are exchanged",
+    twin="the two numbers of w_i are swapped",
 )
 def wave(wrong: bool = False) -> list[Claim]:
     """The angle of pair i at a position m is w_i · m."""
@@ -88,7 +88,7 @@ def wave(wrong: bool = False) -> list[Claim]:
     return claims
 
 
-@statement("eq-beyond-commute", twin="two turns of space about different axes")
+@statement("eq-beyond-commute", twin="rotations of space about different axes")
 def commute(wrong: bool = False) -> list[Claim]:
     """The direction ⇒: if A B = B A, then exp(m_1 A + m_2 B)ᵀ exp(n_1 A + n_2 B) = exp((n_1 − m_1) A + (n_2 − m_2)
     B)."""
@@ -115,10 +115,10 @@ def commute(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-beyond-mrope",
     implements="ropebook.beyond.mrope",
-    twin="each section begins anew with the fastest pair",
+    twin="each section starts again with the fastest pair",
 )
 def mrope(wrong: bool = False) -> list[Claim]:
-    """Pair i rotates by θ_i times the coordinate that its section names."""
+    """Pair i rotates by θ_i times one coordinate, and the section to which the pair belongs determines which one."""
     base, place = 500.0, [7, 3, 11]
     claims = []
     for sections in ((1, 2, 3), (2, 3, 1)):
@@ -134,7 +134,7 @@ def mrope(wrong: bool = False) -> list[Claim]:
     return claims
 
 
-@statement("eq-beyond-equal", twin="the column is one further")
+@statement("eq-beyond-equal", twin="the column number is one too large")
 def equal(wrong: bool = False) -> list[Claim]:
     """The direction ⇒: at a position whose three coordinates are equal, (9, 9, 9), every pair rotates as in plain
     RoPE."""
@@ -167,7 +167,7 @@ def values(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-beyond-back",
     implements="ropebook.beyond.attend",
-    twin="the values are turned by m − n",
+    twin="the values are rotated by m − n",
 )
 def back(wrong: bool = False) -> list[Claim]:
     """If the output is rotated back, each value is rotated by n − m."""
@@ -213,7 +213,7 @@ def linear(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-beyond-state",
     implements="ropebook.beyond.turning_state",
-    twin="the state turns the other way",
+    twin="the state is rotated the other way",
 )
 def state(wrong: bool = False) -> list[Claim]:
     """If a state rotates by one step at each token, the values are rotated by n − m."""
@@ -254,7 +254,7 @@ def between(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-beyond-latent",
     implements="ropebook.beyond.LatentAttention",
-    twin="the part that turns is left out",
+    twin="the rotated part is left out",
 )
 def latent(wrong: bool = False) -> list[Claim]:
     """A score is the sum of two dot products. One is between the query's unrotated part and W_UK times the latent, and

@@ -66,7 +66,7 @@ def _sum_over_pairs(term: sympy.Expr) -> sympy.Sum:
 @definition(
     "eq-complex-plane-map",
     implements="ropebook.complex_plane.to_complex",
-    twin="real and imaginary part exchanged",
+    twin="real and imaginary parts swapped",
 )
 def mapped(wrong: bool = False) -> list[Claim]:
     """z_j = x_{2j} + i x_{2j+1}, where i is the imaginary unit."""
@@ -98,7 +98,7 @@ def dot(wrong: bool = False) -> Pairs:
 
 
 @identity(
-    "eq-complex-plane-turn", "m", "x", "y", r"\theta", twin="turned the other way"
+    "eq-complex-plane-turn", "m", "x", "y", r"\theta", twin="rotated the other way"
 )
 def turning(wrong: bool = False) -> Pairs:
     """The complex number for R_m(x, y) is (x + iy)·e^{imθ}."""
@@ -144,7 +144,7 @@ def score(wrong: bool = False) -> Pairs:
     "x",
     "y",
     r"\theta",
-    twin="m − n for m + n",
+    twin="m − n instead of m + n",
 )
 def dropped(wrong: bool = False) -> Pairs:
     """Re[z e^{imθ} w e^{inθ}] = ⟨R_{m+n} (x, y), (u, −v)⟩."""
@@ -161,7 +161,7 @@ def dropped(wrong: bool = False) -> Pairs:
 @definition(
     "eq-complex-plane-amplitudes",
     implements="ropebook.complex_plane.amplitudes",
-    twin="b with the other sign, a with a minus",
+    twin="a minus inside a_i, and b_i with its sign flipped",
 )
 def amplitudes_of(wrong: bool = False) -> list[Claim]:
     """a_i = q_{2i} k_{2i} + q_{2i+1} k_{2i+1} and b_i = q_{2i} k_{2i+1} − q_{2i+1} k_{2i}."""
@@ -185,7 +185,7 @@ def amplitudes_of(wrong: bool = False) -> list[Claim]:
     "y",
     r"\Delta",
     r"\theta",
-    twin="b with the other sign",
+    twin="b with its sign flipped",
 )
 def fourier(wrong: bool = False) -> Pairs:
     """⟨R_{n+Δ} (x, y), R_n (u, v)⟩ = a cos Δθ + b sin Δθ."""
@@ -207,7 +207,7 @@ def fourier(wrong: bool = False) -> Pairs:
     r"\theta",
     "r",
     "s",
-    twin="the phase with the other sign",
+    twin="the phase with its sign flipped",
 )
 def phase(wrong: bool = False) -> Pairs:
     """a cos Δθ + b sin Δθ = r s cos(Δθ + φ), with q = r e^{iα}, k = s e^{iβ} and φ = α − β."""
@@ -238,7 +238,7 @@ def phase(wrong: bool = False) -> Pairs:
     "d",
     r"\Delta",
     r"\theta",
-    twin="a for b",
+    twin="a instead of b",
 )
 def odd(wrong: bool = False) -> Pairs:
     """S(Δ) − S(−Δ) = 2 Σ_i b_i sin Δθ_i."""
@@ -260,7 +260,8 @@ def odd(wrong: bool = False) -> Pairs:
 
 
 @statement(
-    "eq-complex-plane-symmetric", twin="base 1: one frequency; and ones for b = 0"
+    "eq-complex-plane-symmetric",
+    twin="base 1, so only one frequency; and b_i = 1, not 0",
 )
 def symmetric(wrong: bool = False) -> list[Claim]:
     """Both directions. ⇒: for every b of length 1, S has an odd part. ⇐: with b = 0, S is even. The odd part is Σ_i b_i
@@ -294,7 +295,7 @@ def symmetric(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-complex-plane-key",
     implements="ropebook.complex_plane.key_for",
-    twin="turned the other way",
+    twin="rotated the other way",
 )
 def key_at(wrong: bool = False) -> list[Claim]:
     """k = R_p q."""
@@ -310,7 +311,7 @@ def key_at(wrong: bool = False) -> list[Claim]:
     "y",
     r"\Delta",
     r"\theta",
-    twin="Δ + p for Δ − p",
+    twin="Δ + p instead of Δ − p",
 )
 def peak(wrong: bool = False) -> Pairs:
     """⟨R_Δ (x, y), R_p (x, y)⟩ = (x² + y²) cos (Δ − p)θ."""
@@ -323,7 +324,7 @@ def peak(wrong: bool = False) -> Pairs:
     ]
 
 
-@statement("eq-complex-plane-highest", twin="the key turned the other way")
+@statement("eq-complex-plane-highest", twin="the key rotated the other way")
 def highest(wrong: bool = False) -> list[Claim]:
     """With k = R_p q and p = 777, S(p) = |q|², and S is smaller at every other distance up to 5000."""
     q, place = random(64), 777

@@ -147,7 +147,7 @@ def floor(wrong: bool = False) -> list[Claim]:
     return claims
 
 
-@statement("eq-decay-walk", twin="√(πj/2) for √(πj)/2")
+@statement("eq-decay-walk", twin="√(πj/2) instead of √(πj)/2")
 def walk(wrong: bool = False) -> list[Claim]:
     """At large distances, the mean of |S_j| is the same as for random walks, (2/d) Σ_j √(πj)/2."""
     far = decay.windows(
@@ -204,7 +204,11 @@ def random_scores(wrong: bool = False) -> Pairs:
 
 
 @identity(
-    "eq-decay-similar", r"\Delta", r"\theta_{i}", r"\sigma", twin="σ² for 2σ²"
+    "eq-decay-similar",
+    r"\Delta",
+    r"\theta_{i}",
+    r"\sigma",
+    twin="σ² instead of 2σ²",
 )
 def similar(wrong: bool = False) -> Pairs:
     """Let k = q + ε with E ε = 0. Then the expectation of a pair's share exceeds its expectation for an independent k
@@ -254,7 +258,7 @@ def criterion(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-decay-turned",
     implements="ropebook.decay.turned_pairs",
-    twin="half a turn for a whole one",
+    twin="half a turn instead of a whole one",
 )
 def turned(wrong: bool = False) -> list[Claim]:
     """We count the pairs for which (L − 1)θ_i ≥ 2π."""

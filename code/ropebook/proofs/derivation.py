@@ -37,13 +37,19 @@ UNIT = sympy.ImmutableMatrix(sympy.eye(2))
 def block(
     position: sympy.Expr, sign: int = -1, turn: sympy.Expr = theta_i
 ) -> sympy.ImmutableMatrix:
-    """Return block i of R at a position. ``sign`` is the sign of the upper sine; anything but −1 is wrong."""
+    """Return block i of R at a position.
+
+    ``sign`` is the sign of the upper sine: −1 in R itself, and 1 in deliberately wrong versions of some proofs.
+    """
     cos, sin = sympy.cos(position * turn), sympy.sin(position * turn)
     return sympy.ImmutableMatrix([[cos, sign * sin], [sin, cos]])
 
 
 def mirror(angle: sympy.Expr, sign: int = -1) -> sympy.ImmutableMatrix:
-    """Return the reflection F. ``sign`` is the sign of the lower cosine; anything but −1 is wrong."""
+    """Return the reflection F.
+
+    ``sign`` is the sign of the lower cosine: −1 in F itself, and 1 in a deliberately wrong version of a proof.
+    """
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.ImmutableMatrix([[cos, sin], [sin, sign * cos]])
 
@@ -75,7 +81,10 @@ def polar(wrong: bool = False) -> Pairs:
 
 
 @identity(
-    "eq-derivation-phase", "m", r"\theta", twin="doubling at each step for adding"
+    "eq-derivation-phase",
+    "m",
+    r"\theta",
+    twin="doubling instead of adding at each step",
 )
 def phase(wrong: bool = False) -> Pairs:
     """Both directions. ⇒: for any solution φ = mθ + ε, ε(m) = ε(m − 1). Both φ and mθ are 0 at m = 0, so ε is 0 at
@@ -103,7 +112,7 @@ def phase(wrong: bool = False) -> Pairs:
     "a",
     "b",
     *PRODUCTS,
-    twin="plus a f(q)",
+    twin="+ a f(q) instead of − a f(q)",
 )
 def isometry(wrong: bool = False) -> Pairs:
     """If ⟨f(u), f(v)⟩ = ⟨u, v⟩ for all vectors, then |f(aq + bk) − a f(q) − b f(k)|² is 0. We multiply it out to
@@ -137,7 +146,9 @@ def reflection(wrong: bool = False) -> Pairs:
 # --- The rotation ----------------------------------------------------------------------------------------------------
 
 
-@identity("eq-derivation-relative", "m", "n", r"\theta_{i}", twin="m − n for n − m")
+@identity(
+    "eq-derivation-relative", "m", "n", r"\theta_{i}", twin="m − n instead of n − m"
+)
 def relative(wrong: bool = False) -> Pairs:
     """R_mᵀ R_n = R_{n−m}."""
     return [
@@ -209,7 +220,7 @@ def exponential(wrong: bool = False) -> Pairs:
     "m",
     "n",
     r"\theta_{i}",
-    twin="a cosine for the sine",
+    twin="a cosine instead of the sine",
 )
 def direction(wrong: bool = False) -> Pairs:
     """R_{n−m} − R_{m−n} = 2 sin((n − m)θ_i) J, so R_{n−m} is not symmetric."""
@@ -237,7 +248,7 @@ def other_sign(wrong: bool = False) -> Pairs:
     "q",
     "k",
     r"\theta",
-    twin="m − n for n − m",
+    twin="m − n instead of n − m",
 )
 def score(wrong: bool = False) -> Pairs:
     """⟨R_m q, R_n k⟩ = Σ_i (q_2i, q_2i+1) R_{n−m} (k_2i, k_2i+1), where d is symbolic and each i has its own θ_i."""
@@ -387,7 +398,7 @@ def powers(wrong: bool = False) -> list[Claim]:
     return claims
 
 
-@statement("eq-derivation-normal-form", twin="each pair run through the other way")
+@statement("eq-derivation-normal-form", twin="each pair rotates the other way")
 def normal_form(wrong: bool = False) -> list[Claim]:
     """Every random skew-symmetric Ω that we test equals U diag(θ_i J) Uᵀ. ⇒: exp(mΩ) = U R_m Uᵀ, which we check at m =
     3."""
@@ -413,7 +424,7 @@ def normal_form(wrong: bool = False) -> list[Claim]:
     return found
 
 
-@statement("eq-derivation-absorb", twin="U for Uᵀ in the weights")
+@statement("eq-derivation-absorb", twin="U instead of Uᵀ in the weights")
 def absorb(wrong: bool = False) -> list[Claim]:
     """The weights can absorb the change of basis: UᵀW_Q and UᵀW_K with RoPE's pairs give the same scores as W_Q and W_K
     with exp(mΩ)."""

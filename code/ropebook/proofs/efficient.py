@@ -143,7 +143,9 @@ def scores(wrong: bool = False) -> Pairs:
     return [(left.expand(), right.expand())]
 
 
-@identity("eq-efficient-backward", "g", "m", r"\theta", twin="R_m for R_{−m}")
+@identity(
+    "eq-efficient-backward", "g", "m", r"\theta", twin="R_m instead of R_{−m}"
+)
 def backward(wrong: bool = False) -> Pairs:
     """The gradient of L with respect to x is R_mᵀ g = R_{−m} g, where g is the gradient with respect to R_m x. We check
     it for L = g · R_m x."""
@@ -263,7 +265,7 @@ def cost(wrong: bool = False) -> list[Claim]:
 # --- Statements ------------------------------------------------------------------------------------------------------
 
 
-@statement("eq-efficient-precision", twin="an eighth of ε for ε")
+@statement("eq-efficient-precision", twin="ε/8 instead of ε")
 def angle_error(wrong: bool = False) -> list[Claim]:
     """If an angle is computed in a type with machine epsilon ε, its error is at most ε|mθ|, and so are the errors of
     its cosine and sine.

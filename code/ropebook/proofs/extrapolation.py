@@ -44,14 +44,14 @@ def ntk_pairs(wrong: bool = False) -> Pairs:
     return [(left, right)]
 
 
-@identity("eq-extrapolation-effective", "s", twin="T = 2sL for sL")
+@identity("eq-extrapolation-effective", "s", twin="T = 2sL instead of sL")
 def effective(wrong: bool = False) -> Pairs:
     """s·T/L − (s − 1) at T = sL is s + (s − 1)²."""
     length = (2 if wrong else 1) * s * L
     return [(s * length / L - (s - 1), s + (s - 1) ** 2)]
 
 
-@identity("eq-extrapolation-index", "b", "d", "L", "r", twin="d for d/2")
+@identity("eq-extrapolation-index", "b", "d", "L", "r", twin="d instead of d/2")
 def index(wrong: bool = False) -> Pairs:
     """The pair at index c completes r turns in L, L b^(−2c/d)/2π = r, if and only if c = d ln(L/2πr)/(2 ln b)."""
     c = sympy.Symbol("c", real=True)
@@ -90,7 +90,7 @@ def square(wrong: bool = False) -> Pairs:
     "q_{2}",
     "k_{1}",
     "k_{2}",
-    twin="m for n in the error",
+    twin="m instead of n in the error",
 )
 def cache(wrong: bool = False) -> Pairs:
     """⟨R(mθ′) q, R(nθ) k⟩ = qᵀ R((n − m)θ′ + n(θ − θ′)) k."""
@@ -193,7 +193,7 @@ def _share(turns: float, alpha: float = 1, beta: float = 32) -> float:
 @definition(
     "eq-extrapolation-ramp",
     implements="ropebook.extrapolation.ramp_in_turns",
-    twin="λ/L for L/λ",
+    twin="λ/L instead of L/λ",
 )
 def ramp(wrong: bool = False) -> list[Claim]:
     """γ_i = clip((r_i − α)/(β − α)), r_i = L/λ_i."""
@@ -208,7 +208,7 @@ def ramp(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-extrapolation-by-parts",
     implements="ropebook.extrapolation.NTKByParts",
-    twin="γ and 1 − γ exchanged",
+    twin="γ and 1 − γ swapped",
 )
 def by_parts(wrong: bool = False) -> list[Claim]:
     """θ′_i = ((1 − γ_i)/s + γ_i)θ_i."""
@@ -270,7 +270,7 @@ def factor(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-extrapolation-longrope",
     implements="ropebook.extrapolation.LongRoPE",
-    twin="short and long factors exchanged",
+    twin="short and long factors swapped",
 )
 def longrope(wrong: bool = False) -> list[Claim]:
     """θ′_i = θ_i/f_i, with one list of factors for T ≤ L and another for T > L, and f = √(1 + ln s/ln L)."""
@@ -346,7 +346,7 @@ def self_extend(wrong: bool = False) -> list[Claim]:
 # --- A statement ------------------------------------------------------------------------------------------------------
 
 
-@statement("eq-extrapolation-llama", twin="β = 8 for 4")
+@statement("eq-extrapolation-llama", twin="β = 8 instead of 4")
 def llama(wrong: bool = False) -> list[Claim]:
     """The three cases of Llama 3.1, written out, are the same as NTK-by-parts with s = 8, L = 8192, α = 1, β = 4."""
     length, factor, expected = 8192, 8, []

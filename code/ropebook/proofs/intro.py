@@ -26,7 +26,7 @@ def rotation(position: sympy.Expr) -> sympy.Matrix:
     "eq-intro-distance",
     *("m", "n", r"\theta_{0}", r"\theta_{1}"),
     *(f"{name}_{{{i}}}" for name in "qk" for i in range(4)),
-    twin="R_{m−n} in the last line, which turns the wrong way",
+    twin="R_{m−n} in the last line, which rotates the wrong way",
 )
 def distance(wrong: bool = False) -> Pairs:
     """⟨R_m q, R_n k⟩ = qᵀ R_{n−m} k, for two pairs with any frequencies."""
@@ -39,7 +39,7 @@ def distance(wrong: bool = False) -> Pairs:
 @definition(
     "eq-intro-frequencies",
     implements="ropebook.rope.angles",
-    twin="half the head dimension for d, as if d counted pairs",
+    twin="half the head dimension instead of d, as if d counted pairs",
 )
 def frequencies(wrong: bool = False) -> list[Claim]:
     """Pair i rotates by m b^(−2i/d). We check this for several head dimensions."""

@@ -1,8 +1,8 @@
 """The checks of the *Measured* chapter.
 
-Definitions are compared with the page's formulas in plain Python. We use a model with sixteen numbers per byte, whose
-probabilities are far from equal. The page's formula for the variance of a paired difference is proved for any number of
-files.
+Definitions are compared with the page's formulas in plain Python. We use a model of width 16 with large random weights,
+so that the probabilities it predicts are far from equal. The page's formula for the variance of a paired difference is
+proved for any number of files.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def bits(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-lab-error",
     implements="ropebook.lab.means.paired",
-    twin="N for N − 1",
+    twin="N instead of N − 1",
 )
 def error(wrong: bool = False) -> list[Claim]:
     """We check the mean of D_j = ℓ_j − ℓ′_j, and its standard error √(Σ (D_j − mean)²/(N(N − 1)))."""
@@ -91,7 +91,7 @@ def error(wrong: bool = False) -> list[Claim]:
     r"\ell'",
     r"\bar\ell",
     r"\bar\ell'",
-    twin="a plus for the minus",
+    twin="a plus instead of the minus",
 )
 def pairing(wrong: bool = False) -> Pairs:
     """Var(ℓ − ℓ′) = Var ℓ + Var ℓ′ − 2 Cov(ℓ, ℓ′), for any number of files N.

@@ -109,7 +109,7 @@ def t5(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-relatives-sandwich",
     implements="ropebook.relatives.Sandwich",
-    twin="d in place of d/2",
+    twin="d instead of d/2",
 )
 def sandwich(wrong: bool = False) -> list[Claim]:
     """The bias in head h is (Σ cos Δθ_i − d/2)/(8h/H)."""
@@ -135,7 +135,7 @@ def _column(name: str) -> sympy.MatrixSymbol:
     return sympy.MatrixSymbol(name, d, 1)
 
 
-@identity("eq-relatives-terms", "q", "k", "r", "u", "v", twin="v·k for u·k")
+@identity("eq-relatives-terms", "q", "k", "r", "u", "v", twin="v·k instead of u·k")
 def terms(wrong: bool = False) -> Pairs:
     """(q + u)·k + (q + v)·r has four terms."""
     q, k, r, u, v = map(_column, "qkruv")
@@ -147,7 +147,7 @@ def terms(wrong: bool = False) -> Pairs:
 @definition(
     "eq-relatives-xl",
     implements="ropebook.relatives.TransformerXL",
-    twin="u and v change places",
+    twin="u and v are swapped",
 )
 def transformer_xl(wrong: bool = False) -> list[Claim]:
     """The score is [(q + u)·k + (q + v)·W_R R_Δ]/√d, where R_Δ contains all sines of Δθ_i, followed by all cosines."""
@@ -182,7 +182,7 @@ def transformer_xl(wrong: bool = False) -> list[Claim]:
     "k",
     r"\theta_{i}",
     r"\zeta_{i}",
-    twin="the key's factor grows as the query's",
+    twin="the key's factor grows like the query's",
 )
 def xpos(wrong: bool = False) -> Pairs:
     """The product of two pairs, one of q and one of k, depends on the positions only through a factor ζ^((m−n)/512) and
@@ -243,7 +243,7 @@ def ahead(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-relatives-kerple",
     implements="ropebook.relatives.Kerple",
-    twin="a is inside no logarithm: −pa ln(1 + |Δ|)",
+    twin="the factor a is outside the logarithm: −pa ln(1 + |Δ|)",
 )
 def kerple(wrong: bool = False) -> list[Claim]:
     """The bias is −p ln(1 + a|Δ|), or −a|Δ|^p."""
@@ -266,7 +266,7 @@ def kerple(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-relatives-fire",
     implements="ropebook.relatives.Fire",
-    twin="the distance is divided by m, however near the start",
+    twin="m instead of max(m, L)",
 )
 def fire(wrong: bool = False) -> list[Claim]:
     """The input of f is ln(c|Δ| + 1)/ln(c max(m, L) + 1)."""

@@ -37,7 +37,7 @@ def encoding_pair(
 def shift_block(
     offset: sympy.Expr, sign: int = -1, frequency: sympy.Expr = theta_i
 ) -> sympy.ImmutableMatrix:
-    """Return block i of M at an offset. ``sign`` is the sign of the lower sine; anything but −1 is wrong."""
+    """Return block i of M at an offset. ``sign`` is the sign of the lower sine. The right one is −1."""
     cos, sin = sympy.cos(offset * frequency), sympy.sin(offset * frequency)
     return sympy.ImmutableMatrix([[cos, sin], [sign * sin, cos]])
 
@@ -83,7 +83,9 @@ def rotation(wrong: bool = False) -> Pairs:
     ]
 
 
-@identity("eq-sinusoidal-kernel", "m", "n", "d", r"\theta", twin="m + n for m − n")
+@identity(
+    "eq-sinusoidal-kernel", "m", "n", "d", r"\theta", twin="m + n instead of m − n"
+)
 def kernel(wrong: bool = False) -> Pairs:
     """PE_m · PE_n = Σ_i cos θ_i(m − n)."""
     product = encoding_pair(m, theta[i]).dot(encoding_pair(n, theta[i]))
@@ -102,7 +104,9 @@ def norm(wrong: bool = False) -> Pairs:
     return [(_sum_over_pairs(sin**2 + (sin if wrong else cos) ** 2), d / 2)]
 
 
-@identity("eq-sinusoidal-chord", "m", "n", "d", r"\theta", twin="m + n for m − n")
+@identity(
+    "eq-sinusoidal-chord", "m", "n", "d", r"\theta", twin="m + n instead of m − n"
+)
 def chord(wrong: bool = False) -> Pairs:
     """‖PE_m − PE_n‖² = d − 2 Σ_i cos θ_i(m − n)."""
     difference = encoding_pair(m, theta[i]) - encoding_pair(n, theta[i])
@@ -141,7 +145,7 @@ def four_terms(wrong: bool = False) -> Pairs:
     "B",
     r"\theta_{i}",
     r"\theta_{j}",
-    twin="M_t and M_tᵀ exchanged",
+    twin="M_t and M_tᵀ swapped",
 )
 def weights(wrong: bool = False) -> Pairs:
     """PE_{m+t}ᵀ B PE_{n+t} = PE_mᵀ (M_tᵀ B M_t) PE_n, for the block of B that links pair i to pair j.
@@ -174,10 +178,10 @@ def weights(wrong: bool = False) -> Pairs:
     "a_{i}",
     "b_{i}",
     r"\theta_{i}",
-    twin="b_i with one sign in both places",
+    twin="b_i with the same sign in both places",
 )
 def head(wrong: bool = False) -> Pairs:
-    """With the block (a_i, b_i; −b_i, a_i), pair i of PE_mᵀ B PE_n is a_i cos θ_i(m − n) + b_i sin θ_i(m − n).
+    """With the block (a_i, b_i; −b_i, a_i), pair i adds a_i cos θ_i(m − n) + b_i sin θ_i(m − n) to PE_mᵀ B PE_n.
 
     The whole product is the sum of these terms over i.
     """
@@ -237,7 +241,7 @@ def binary(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-sinusoidal-frequency",
     implements="ropebook.sinusoidal.inv_freq",
-    twin="the exponent −i/d for −2i/d",
+    twin="the exponent −i/d instead of −2i/d",
 )
 def frequency(wrong: bool = False) -> list[Claim]:
     """θ_i = b^(−2i/d) and λ_i = 2π/θ_i."""
@@ -259,7 +263,7 @@ def frequency(wrong: bool = False) -> list[Claim]:
 @definition(
     "eq-sinusoidal-encoding",
     implements="ropebook.sinusoidal.encoding",
-    twin="sine and cosine exchanged",
+    twin="sine and cosine swapped",
 )
 def encoded(wrong: bool = False) -> list[Claim]:
     """Entry 2i of PE_m is sin mθ_i, entry 2i + 1 is cos mθ_i."""
@@ -321,7 +325,7 @@ def unique(wrong: bool = False) -> list[Claim]:
     ]
 
 
-@statement("eq-sinusoidal-sizes", twin="d and d/2 exchanged, m + n for m − n")
+@statement("eq-sinusoidal-sizes", twin="d and d/2 swapped, m + n instead of m − n")
 def sizes(wrong: bool = False) -> list[Claim]:
     """For random words, the sizes of the four terms are σ²√d, σ√(d/2), σ√(d/2) and |K(m − n)|."""
     dim, std, at, to = 128, 0.5, 9, 4

@@ -40,9 +40,9 @@ class Block(NamedTuple):
     """A block of questions, which comes after ``after`` tokens of filler. It asks for
     ``single`` names that have one record, and for ``double`` names that have two.
 
-    The records lie at random places before the block. Of those that answer a question,
-    every other one lies within the first ``early`` tokens of filler, and the rest
-    after them.
+    The records lie at random places before the block. Those that answer its questions
+    alternate: one lies after the first ``early`` tokens of filler, the next one within
+    them.
     """
 
     after: int
@@ -108,7 +108,7 @@ def document(
     seed: int,
 ) -> Document:
     """Hide records in ``filler``, which are the tokens of a long text, and add the
-    questions. ``encode`` makes tokens of a string.
+    questions. ``encode`` turns a string into a list of tokens.
 
     Raises:
         ValueError: the blocks ask for more names than there are, don't come in order,
@@ -165,7 +165,7 @@ def document(
 
 
 def _pieces(number: int, block: Block, names, draws: random.Random) -> list[_Piece]:
-    """Draw the places and codes of one block's records, and the order of its questions."""
+    """Choose random places and codes for one block's records, and a random order for its questions."""
     checks.integer("early", block.early, 2, block.after - 1)
     records, asks = [], []
     for at in range(block.single + block.double):

@@ -110,8 +110,8 @@ class Decided(NamedTuple):
 
 
 def decided(names: Mapping[str, str]) -> Decided:
-    """Return the outcome on the texts that decide, as ``benchmarks/real.py decide`` stored it. ``names`` maps each
-    change to its name in the table."""
+    """Return the outcome on the held-out texts, as stored by ``benchmarks/real.py decide``. ``names`` maps each change
+    to its name in the table."""
     found = results.load("decided")
     columns: dict[str, list[str]] = {}
     for one in (each for of_claim in found["claims"].values() for each in of_claim):
@@ -131,8 +131,8 @@ def decided(names: Mapping[str, str]) -> Decided:
 
 
 def difference(a: str, b: str, band: tuple[int, int]) -> list[float]:
-    """Return the difference between the losses with two changes in a band of positions, in nats, for each of the texts
-    that decide.
+    """Return the mean loss with change ``a`` minus that with change ``b``, in nats, for each held-out text. The means
+    are over the tokens in a band of positions.
 
     >>> len(difference("held-22-26", "as-is", rule.BEYOND))
     8
@@ -144,7 +144,7 @@ def difference(a: str, b: str, band: tuple[int, int]) -> list[float]:
 
 
 def over_texts(change: str) -> Float[Tensor, " thousands"]:
-    """Return the mean loss over the texts that decide, in nats, for each block of 1,024 tokens, float64.
+    """Return the mean loss of each block of 1,024 tokens, in nats, averaged over the held-out texts: float64.
 
     >>> over_texts("held-22-26").shape
     torch.Size([12])
@@ -179,8 +179,8 @@ class Concentrated(NamedTuple):
 def concentrated(
     share: Float[Tensor, "layers heads pairs"], above: float, band: tuple[int, ...]
 ) -> Concentrated:
-    """Count the heads in which the largest share is above ``above``, and those among them in which the pair with that
-    share belongs to ``band``.
+    """Count the heads in which the largest share exceeds ``above``. Also count those of them in which this share
+    belongs to a pair in ``band``.
 
     >>> concentrated(torch.tensor([[[0.9, 0.1], [0.45, 0.55], [0.5, 0.5]]]), 0.5, (0,))
     Concentrated(heads=3, found=2, in_band=1)
@@ -256,8 +256,8 @@ def looked(text: str, change: str, where: str) -> Looked:
 
 
 class Recalled(NamedTuple):
-    """What the model recalled with one change, over all texts. The loss on the filler is
-    in nats per token, a mean over the texts."""
+    """What the model recalled in all texts after one change to its frequencies. The loss
+    on the filler is in nats per token, a mean over the texts."""
 
     within: float
     beyond: float

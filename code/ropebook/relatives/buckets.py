@@ -96,7 +96,7 @@ def t5_bias(
     *,
     bidirectional: bool = False,
 ) -> Float[Tensor, "heads queries keys"]:
-    """Look up each head's weight for the range of each distance m − n."""
+    """For each distance m − n, look up each head's weight for the range that contains the distance."""
     buckets = t5_bucket(
         apart, weight.shape[1], farthest, bidirectional=bidirectional
     )

@@ -116,7 +116,8 @@ class RotaryAttention(MultiHeadAttention):
             mask = whole_mask(mask, is_causal, shape, x.device)
             is_causal = False
         offset = cached if positions is None else 0
-        # ExtendedAttention has the attribute ``keep``. If it is "rotated", that is safe or was explicitly requested.
+        # In ExtendedAttention, the attribute ``keep`` says which keys are cached. It is only "rotated" if caching
+        # rotated keys is safe or was explicitly requested.
         if cache is not None and getattr(self, "keep", None) != "rotated":
             scaling = getattr(self.rotary, "scaling", None)
             if self.follows_length:

@@ -48,7 +48,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the scale of the tolerance for each entry.
 
-    A value is a mean of cosines. Distances and counts must be equal.
+    The values are means of cosines, so their scale is the mean size of the cosines. For distances and counts the scale
+    is 0, because they must match exactly.
     """
     base, dim, length = dials["base"], dials["dim"], dials["length"]
     distances = sampled_distances(length)

@@ -51,7 +51,7 @@ def test_the_lengths_are_dragged_and_the_axis_waits(opened):
     page = opened([Advice()], viewport={"width": 1280, "height": 1000})
     octave = (stage_width(page) - 12 - 226) / 6  # the axis goes from 1024 to 65,536
     for trait, name, goal in (
-        ("target_length", "Wanted length L′ in the picture", 32768),
+        ("target_length", "Target length L′ in the picture", 32768),
         ("trained_length", "Trained length L in the picture", 2048),
     ):
         box = page.get_by_role("slider", name=name, exact=True).bounding_box()
@@ -64,7 +64,7 @@ def test_the_lengths_are_dragged_and_the_axis_waits(opened):
         page.mouse.up()
         assert dials(page)[trait] == pytest.approx(goal, rel=0.01)
         octave = (stage_width(page) - 12 - 226) / 7
-    page.get_by_role("slider", name="Wanted length L′ in the picture").press("Home")
+    page.get_by_role("slider", name="Target length L′ in the picture").press("Home")
     assert dials(page)["target_length"] == 16
     assert not data(page)["needed"]
     expect(page.locator(".rb-summary")).to_contain_text("Nothing is needed")

@@ -63,7 +63,7 @@ def test_rungs_and_methods_stand_where_they_belong(opened, width, setting):
             assert any(np.abs(line - wanted).max() < 0.06 for line in drawn), name
 
     def named(heights) -> None:
-        """Check that each method has its name once, beside its curve, and that no name hides another."""
+        """Check that each method is named exactly once, beside its curve, and that no name hides another."""
         boxes = page.locator(".rb-stage svg text[paint-order]").evaluate_all(
             "all => all.map((t) => { const b = t.getBBox(); return [t.textContent, b.x, b.y, b.width, b.height]; })"
         )
@@ -111,7 +111,7 @@ def test_methods_are_switched_on_and_off(opened):
 def test_the_lengths_are_dragged_and_the_axis_waits(opened):
     page = opened([Ladder()])
     known = page.get_by_role("slider", name="Trained length L", exact=True)
-    wanted = page.get_by_role("slider", name="Wanted length L′, by the factor")
+    wanted = page.get_by_role("slider", name="Target length L′, by the factor")
     floor, top = 558, 50
     longest = 1.5 * 4 * max(data(page)["wavelengths"])
     octave = math.log(2) / math.log(longest / 5) * (floor - top)

@@ -103,7 +103,7 @@ def test_both_scores_are_drawn_against_the_shift(opened, width):
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = page.locator(".rb-stage").evaluate("e => e.clientWidth")
-    # A narrow picture shows only the scores, which are as high as the available room, here 400 px.
+    # A narrow picture shows only the plot of the scores, which fills the available height, here 400 px.
     size = min(262, stage - stage // 2 - 20)
     high, tall = (52, 400 - 52 - 44) if stage < 520 else (48 + size + 46 + 52, 140)
     ticks = {text: y for text, (x, y) in marks(page).items() if x == -9}

@@ -36,9 +36,11 @@ def precision_places(width: int) -> tuple[int, int, int, int]:
 
 
 def shade(error: float) -> np.ndarray:
-    """Return the colour of an error: white up to 2⁻³⁰, orange after 150 eighths of an octave, black at 2.
+    """Return the colour of an error: white up to 2⁻³⁰, orange 150 steps later, and black at 2. There are eight steps
+    per octave.
 
-    Within an octave, the colours are evenly spaced over the numbers, just as the bits of a float32 are.
+    Within an octave, all steps are equally large, because a float32's leading bits divide it evenly, not
+    logarithmically.
     """
     whole = math.floor(math.log2(max(error, 2**-30)))
     step = min(247, math.floor(8 * (whole + 30 + error / 2**whole - 1)) if error > 2**-30 else 0)

@@ -336,7 +336,7 @@ def factor(default: float, *, max: float = 64, **says: Any) -> Real:
             "label": "Factor s",
             "below": "L′ would be shorter than L",
             "above": "no method is used with factors this large",
-            "note": "The wanted length is L′ = s·L, rounded down.",
+            "note": "The target length is L′ = s·L, rounded down.",
             **says,
         },
     )

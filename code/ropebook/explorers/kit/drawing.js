@@ -73,7 +73,8 @@ export function pillHalf(text) {
   return textWidth(text, 13, 600) / 2 + 8;
 }
 
-// Hides a part of the picture that would tell, while a question that hides curves waits for a guess.
+// Covers a part of the picture that would give the answer away. The cover is visible while a question that hides curves
+// waits for a guess.
 export function cover([left, top, right, bottom]) {
   return svg("rect", { x: left, y: top, width: right - left, height: bottom - top, class: "rb-covers",
     visibility: "hidden" });
@@ -142,7 +143,8 @@ export function circlePath(/** @type {number[]} */ [x, y], radius) {
   return `M${hundredths(x - radius)},${hundredths(y)}a${r},${r} 0 1 0 ${across},0a${r},${r} 0 1 0 -${across},0`;
 }
 
-// The step size, 1, 2 or 5 times a power of ten and at least 1, that divides the range into at most about `most` steps.
+// The smallest step size that divides the range into at most `most` steps. It is 1, 2 or 5 times a power of ten, and at
+// least 1.
 export function niceStep(range, most) {
   const power = 10 ** Math.floor(Math.log10(range / most));
   return Math.max(1, [1, 2, 5, 10].find((factor) => factor * power * most >= range) * power);

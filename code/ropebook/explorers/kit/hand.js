@@ -94,8 +94,8 @@ export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {
 }
 
 // A handle that covers a wide area of the picture and sets a dial by its horizontal position. ends() returns [left,
-// right] in pixels. valueAt(share) returns the dial's value at a share, from 0 to 1, of the distance between them.
-// limits returns the current limits.
+// right] in pixels. valueAt(share) returns the dial's value at a given fraction, from 0 to 1, of the way from left to
+// right. limits returns the current limits.
 export function across(app, node, dial, /** @type {Record<string, any>} */ options) {
   const { ends, limits = () => [dial.min, dial.max], valueAt, text, ...more } = options;
   const evenly = (share) => {

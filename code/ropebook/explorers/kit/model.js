@@ -1,7 +1,7 @@
 // The small language model, written in plain loops. It takes bytes and returns the number of bits that each byte costs.
 
-// The model's functions, beginning with the model itself. They must call only one another, because their source is
-// passed to a worker.
+// The model's functions, beginning with the model itself. They must not use anything outside this list, because only
+// their source is passed to a worker.
 export const MODEL = [
   languageModel, weightsIn, sizesOf, readings, embedded, attended, fed, project, normed, rotatedRows, attentionOf,
   addMixed, costs,

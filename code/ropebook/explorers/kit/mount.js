@@ -251,8 +251,9 @@ function edgeOf({ work }) {
   return parseFloat(getComputedStyle(work).scrollMarginBlockStart) || 0;
 }
 
-// Whether everything that belongs together is within the window: below whatever covers its upper edge, and not hidden
-// by the picture or the words, which stay in place.
+// Whether the picture, the words, the question and the dials that it is about are all within the window. None may be
+// hidden by whatever covers the window's upper edge, or by the picture or the words, which stay in place when the page
+// scrolls.
 function inSight(frame) {
   const { stage, words, side, asked } = frame;
   const edge = edgeOf(frame);
@@ -282,7 +283,8 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
     setText(summary, spec.describe(data, values));
   }
   return {
-    // Updates everything at once, or only the dials that are passing. Returns whether the rest is postponed.
+    // Updates everything or, if the last full update was only a moment ago, just the dials in `passing`. Returns
+    // whether the rest is postponed.
     show(data, values, passing) {
       const waits = passing && performance.now() - told < PAUSE;
       if (waits) for (const trait of passing) knobs[trait].show(values);

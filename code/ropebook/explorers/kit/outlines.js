@@ -17,8 +17,9 @@ export function outlineOf(values, pixels) {
   return { at: band.low.map((_, b) => (edges[b] + edges[b + 1] - 1) / 2), ...band };
 }
 
-// Paints an outline around the height `middle`, blue above it and orange below. `left` is the coordinate of x = 0, and
-// `pitch` the width of one unit of x in pixels. `unit` is the height of one unit of a value in pixels.
+// Paints an outline of positive and negative values, blue above zero and orange below. `middle` is the coordinate of
+// zero. `left` is the coordinate of x = 0, and `pitch` the width of one unit of x in pixels. `unit` is the height of
+// one unit of a value in pixels.
 export function paintOutline(context, { at, low, high }, [left, pitch], [middle, unit]) {
   const last = at.length - 1;
   const line = low === high;

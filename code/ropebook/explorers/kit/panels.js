@@ -4,7 +4,7 @@ import { NARROW } from "./drawing.js";
 import { html, put } from "./elements.js";
 
 // Adds buttons to app.tabs that switch between the named panels. They are only visible on stages narrower than `across`
-// or lower than `least`, the height that all panels need together. Returns a function that `draw` calls with the
+// or shorter than `least`, the height that all panels need together. Returns a function that `draw` calls with the
 // stage's width and height; its result is the index of the panel to draw, or null for all panels. The panel `first` is
 // shown first. The switch is not a dial: the figure remembers the panel, but the address doesn't contain it.
 export function panels(app, /** @type {string[]} */ names, { least = 0, across = NARROW, first = 0 } = {}) {

@@ -284,8 +284,8 @@ export function minMaxBand(values, edges) {
   return { low, high };
 }
 
-// The integer position, 0 … most, closest to the one at which a hand has rotated by this many more radians, in
-// whichever direction is shorter. The hand rotates by theta per position.
+// Moves a hand, which rotates by theta per position, from `position` by this many radians, in whichever direction is
+// shorter. Returns the closest integer position, 0 … most.
 export function turnedOn(position, theta, radians, most) {
   const shorter = radians - 2 * Math.PI * Math.round(radians / (2 * Math.PI));
   return Math.min(most, Math.max(0, Math.round(position + shorter / theta)));

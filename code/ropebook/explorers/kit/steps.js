@@ -1,5 +1,5 @@
 // Steps that a page asks the reader to take with a figure: the settings at which a step begins, and whether its goal
-// has been reached. This file doesn't use the page.
+// has been reached. None of the code here touches the DOM.
 
 import { readAddress } from "./address.js";
 import { formatDial } from "./dials.js";

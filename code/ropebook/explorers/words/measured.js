@@ -22,7 +22,7 @@ export function valueHere({ show }, { here, far, near, distance }, k) {
   return percent(far[k][distance] ?? near[k][distance]);
 }
 
-// The range of the values from the smallest to the largest seed.
+// The range of the seeds' values, from the smallest to the largest.
 function spread(values, /** @type {(value: number) => string} */ text) {
   if (values.includes(null)) return "";
   return `seeds ${text(Math.min(...values))} to ${text(Math.max(...values))}`;
