@@ -758,6 +758,21 @@ def test_frequencies_that_are_no_power_are_called_uneven():
     assert read(theta, 64, 1e-4, 10000.0).kind == "uneven"
 
 
+def test_some_pairs_faster_and_some_slower_fit_no_rule():
+    ratio = torch.tensor([0.5, 0.5, 0.5, 0.7, 0.9, 1.0, 2.0, 2.0], dtype=torch.float64)
+    found = read(rope.inv_freq(16, 500.0) / ratio, 16, 1e-4, 500.0)
+    assert (found.kind, found.slowed, found.factor) == ("uneven", False, 2.0)
+    # One factor for all pairs that is wrong by as much for the fastest as for the slowest is 1, off by a factor of 2.
+    assert "off by up to 100.0%" in found.said
+    assert "divided" not in found.said
+
+
+def test_a_factor_for_all_pairs_is_put_as_a_share_of_the_right_frequencies():
+    theta = rope.inv_freq(16, 500.0)
+    assert "every θ is 1/1.5 of base^" in read(theta / 1.5, 16, 1e-4, None).said
+    assert "every θ is 1.5 times base^" in read(theta * 1.5, 16, 1e-4, None).said
+
+
 def test_one_pair_does_not_tell_the_base():
     assert read(rope.inv_freq(2), 2, 1e-4, None)[:2] == ("one", None)
     assert read(rope.inv_freq(2).deg2rad(), 2, 1e-4, None)[:2] == ("degrees", None)
