@@ -109,8 +109,9 @@ def sweep_grid(length: int = 4096) -> None:
         "Sixty small panels, for ten bases from 1 to ten million and six dimensions from 8 to 256. At base 1, a band from "
         "minus one to one fills every panel. As the base grows, the curves fall later; as d grows, the band around the mean "
         "becomes narrower.",
-        f"S(Δ)/S(0) for q = k = (1, …, 1), between −1 and 1, at distances from 1 to {length}: mean (line), and smallest to "
-        "largest value (band), in windows. The base decides how soon the score falls, and d how widely it swings.",
+        f"S(Δ)/S(0) for q = k = (1, …, 1), at distances from 1 to {length}. The axis of each panel runs from −1 to 1. Around "
+        "each distance, the line shows the mean and the band the smallest to the largest value. The base decides how soon "
+        "the score falls, and d how widely it swings.",
     )
 
 
@@ -200,7 +201,7 @@ def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
         "inequality at every distance. On the right it starts on the dashed line and falls to about a seventh of it. The "
         "dots for the score lie below both, often far below.",
         "The absolute value of the score (dots) and the paper's bound (line), both divided by the bound from the triangle "
-        f"inequality (dashed, at 1), for d = {vector.shape[-1]}. Left: the last step, down to 0, spoils the paper's bound. "
+        f"inequality (dashed, at 1), for d = {vector.shape[-1]}. Left: the step from the last hᵢ to 0 makes the paper's bound loose. "
         "Right: all steps are small, so the paper's bound is better.",
     )
 

@@ -70,5 +70,5 @@ OF_TABLE = [
     ("Long texts", ["and", ["not", "stopped"], ["missing", "target"]], "Unknown without the lengths."),
     ("Cache", ["and", _is("kind", "default", *_STATIC), ["not", "stopped"]], "Safe: the frequencies never change, so a cached key has the same rotation as one computed now."),
     ("Cache", ["and", _is("kind", "dynamic"), ["not", "stopped"]], "Not safe beyond {original} tokens: cached keys keep the rotation for a shorter text. Without a cache, each pass rotates all keys with the same frequencies. Transformers caches rotated keys."),
-    ("Cache", ["and", _is("kind", "longrope"), ["not", "stopped"]], "Not safe for a text that grows past {original} tokens: cached keys were rotated with the short list. A text that is longer from the start uses only the long list."),
+    ("Cache", ["and", _is("kind", "longrope"), ["not", "stopped"]], "Not safe for a text that grows past {original} tokens: cached keys were rotated with the short list. If the first pass is already longer, only the long list is used."),
 ]  # fmt: skip

@@ -306,7 +306,7 @@ function differences(plot, dials, data, head) {
   };
   const title = schemes ? "Difference from RoPE, base 10⁴"
     : `Difference from model as trained${both && one ? `: ${textOf(band)}` : ""}`;
-  const told = follows ? "; beyond L, the texts end with the band" : " over seeds and files";
+  const told = follows ? "; beyond L, the texts end where the band ends" : " over seeds and files";
   const heading = titled(0, head, title, schemes
     ? `${wide ? "By band: a dot for each seed" : "● each seed"}, a ring for their mean`
     : wide ? `By band, with 95 % intervals${told}. ●: 0 excluded` : "95 % intervals. ●: 0 excluded");

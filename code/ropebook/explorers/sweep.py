@@ -50,6 +50,6 @@ class Sweep(Explorer):
         return (
             "Curves of a score against the distance between query and key, on a logarithmic axis, for a query and a key "
             "whose entries are all the same. There is a small curve for each of ten bases from 1 to ten million, and a "
-            "large one for a chosen base. The larger the base, the farther to the right the curve falls below half of its "
-            "peak. With a small base it falls immediately and then swings around zero. At base 1 it does not fall."
+            "large one for a chosen base. With a larger base, the curve drops below half of its peak farther to the "
+            "right. With a small base it falls immediately and then swings around zero. At base 1 it does not fall."
         )

@@ -335,8 +335,8 @@ def score_variance(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-attention-gap", twin="√d, whatever the number of keys")
 def gap(wrong: bool = False) -> list[Claim]:
-    """On average, the two largest of n scores differ by √d/√(2 ln n). This is accurate to within a fifth from 16 to
-    4096 keys."""
+    """On average, the two largest of n scores differ by √d/√(2 ln n). For 16 to 4096 keys, this is right to within
+    a fifth."""
     found = []
     for n in (16, 256, 4096):
         for d in (64, 512):

@@ -41,7 +41,7 @@ def draw_binary_waves(bits: int = 4) -> None:
         f"{bits} rows, one for each binary digit of the positions 0 to {2**bits - 1}. Each row shows a block pattern of "
         "zeros and ones and a sine wave of the same period through it; the wave is above the middle exactly where the "
         f"digit is 1. The lowest digit repeats every 2 positions, the highest every {2**bits}.",
-        "Pale blocks show the digit, up for 1 and down for 0. The line is the wave, with a dot at each whole position. "
+        "Pale blocks show the digit, up for 1 and down for 0. The line is the wave, with a dot at each whole number. "
         "The digit says only whether the dot is above or below the middle.",
     )
 
@@ -113,7 +113,7 @@ def draw_kernel(dim: int = 128, reach: int = 48) -> None:
         "zero, falling within ten tokens, then a slow descent with small waves. Four large dots, two on each side, "
         "lie on one level.",
         f"K for d = {dim}. It falls, but not steadily. The four large dots seem to be at the same height. K is exactly the same at "
-        "opposite distances. The two dots on one side differ by less than you can see.",
+        "opposite distances. The two dots on each side differ by less than you can see.",
     )
 
 
@@ -143,11 +143,11 @@ def draw_terms(terms: FourTerms) -> None:
     ax.set(xlabel="position of the key; the query moves with it")
     display_figure(
         fig,
-        "Five curves against the position in the text. The terms position-position and token-token are level lines. The "
+        "Five curves against the position in the text. The terms position-position and token-token are horizontal lines. The "
         "two cross terms swing up and down irregularly, and the score, the sum of all, swings with them by tens of "
         "units.",
-        "Two random tokens at a fixed distance. If their score were relative, it would be a level line. The cross terms, "
-        "in orange, make it swing.",
+        "Two random tokens at a fixed distance. If their score were relative, its curve would be a horizontal line. The "
+        "cross terms, in orange, make it swing.",
     )
 
 
