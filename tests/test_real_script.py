@@ -406,3 +406,17 @@ def test_shuffled_heads_get_the_biases_of_other_heads(small):
     heads = range(4)
     order = [next(other for other in heads if own[other].equal(shuffled[head])) for head in heads]
     assert sorted(order) == list(heads)
+
+
+def test_the_attack_gathers_only_changes_that_all_texts_have(folder):
+    for place, change in enumerate((script.AS_IS, None, script.HIDDEN)):
+        for text in texts.FRESH[: 4 if change != script.HIDDEN else 3]:
+            loss = [float(place)] * 36 + [place + 0.5] * 12
+            name = (change or script.random_pairs(text.name)).name
+            script.measure(f"attack-{text.name}-{name}", lambda loss=loss: {"loss": loss})
+    script.gather_attack()
+    found = results.load("attack")["texts"]
+    assert set(found) == {text.name for text in texts.FRESH}
+    for row in found.values():
+        assert row["within"] == {"as-is": 0.0, "others": 1.0}
+        assert row["beyond"] == {"as-is": 0.5, "others": 1.5}
