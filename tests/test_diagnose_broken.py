@@ -193,3 +193,14 @@ def test_the_band_that_is_wrong_is_named(share, said):
     assert found is not None
     assert re.search(said, found), found
     assert banded(right, right, 10_000.0) is None
+
+
+def test_a_function_that_never_works_is_refused_only_if_call_and_order_are_declared():
+    def broken(q, k, positions):
+        raise RuntimeError("no kernel")
+
+    call, order = {"call": "q, k, positions"}, {"order": "batch heads seq dim"}
+    for how in ({}, call, order):
+        with pytest.raises(ValueError, match=r"could not be called in any way[\s\S]*no kernel"):
+            diagnose(broken, dim=8, **how)
+    assert "raises" in diagnose(broken, dim=8, **call, **order).mistakes
