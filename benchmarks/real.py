@@ -489,8 +489,12 @@ def attack() -> None:
     for change in ATTACKS:
         for text in texts.FRESH:
             of = (text, change or random_pairs(text.name))
-            measure(f"attack-{text.name}-{of[1].name}", lambda of=of: losses_of(*of))
+            measure(attack_name(*of), lambda of=of: losses_of(*of))
         gather_attack()
+
+
+def attack_name(text: texts.Text, change: Change | Held | Hidden) -> str:
+    return f"attack-{text.name}-{change.name}"
 
 
 def gather_attack() -> None:
@@ -501,7 +505,7 @@ def gather_attack() -> None:
         rows[text.name] = {"kind": text.kind, "source": text.source, "others": list(others.pairs)}
         rows[text.name] |= {"within": {}, "beyond": {}}
     for change in ATTACKS:
-        names = {text.name: f"attack-{text.name}-{(change or random_pairs(text.name)).name}" for text in texts.FRESH}
+        names = {text.name: attack_name(text, change or random_pairs(text.name)) for text in texts.FRESH}
         if not all(map(stored_already, names.values())):
             continue
         for text, name in names.items():

@@ -29,6 +29,7 @@ from tests.fresh_world import (
     alone,
     by,
     collecting,
+    collecting_sound,
     partial,
     places_of,
     plain,
@@ -42,11 +43,7 @@ from tests.fresh_world import (
 FRESH = {}
 SOUND = {}
 fresh = collecting(FRESH)
-
-
-def right(build):
-    SOUND[build.__name__] = build
-    return build
+right = collecting_sound(SOUND)
 
 
 # --- Patterns ---

@@ -17,6 +17,7 @@ from tests.fresh_world import (
     alone,
     by,
     collecting,
+    collecting_sound,
     kept,
     pairs,
     partial,
@@ -869,11 +870,7 @@ def queries_of_some_heads(world):
 # --- Sound ones, in unusual styles ---
 
 SOUND = {}
-
-
-def sound(build):
-    SOUND[build.__name__] = build
-    return build
+sound = collecting_sound(SOUND)
 
 
 @sound

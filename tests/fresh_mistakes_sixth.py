@@ -44,6 +44,7 @@ from tests.fresh_world import (
     alone,
     by,
     collecting,
+    collecting_sound,
     pairs,
     partial,
     places_of,
@@ -58,11 +59,7 @@ from tests.fresh_world import (
 FRESH = {}
 SOUND = {}
 fresh = collecting(FRESH)
-
-
-def right(build):
-    SOUND[build.__name__] = build
-    return build
+right = collecting_sound(SOUND)
 
 
 # --- Patterns ---

@@ -24,6 +24,7 @@ from tests.fresh_world import (
     alone,
     by,
     collecting,
+    collecting_sound,
     kept,
     pairs,
     partial,
@@ -40,11 +41,7 @@ from tests.fresh_world import (
 FRESH = {}
 SOUND = {}
 fresh = collecting(FRESH)
-
-
-def right(build):
-    SOUND[build.__name__] = build
-    return build
+right = collecting_sound(SOUND)
 
 
 # --- Words ---

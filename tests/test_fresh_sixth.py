@@ -4,25 +4,18 @@ import re
 
 from tests import fresh_mistakes_fifth as fifth
 from tests import fresh_mistakes_sixth as sixth
-from tests.test_fresh_fifth import KINDS, MISTAKE, SOUND, WORLDS, errors, world_of, worlds_for
+from tests.test_fresh_fifth import KINDS, assert_mistake, assert_sound
 from tests.together import together
 
 
 @together("name", sixth.FRESH)
 def test_is_a_mistake_wherever_it_says(name):
-    mistake = sixth.FRESH[name]
-    seeds = worlds_for(mistake)
-    assert len(seeds) == 3
-    for seed in seeds:
-        found = errors(mistake.build, seed)
-        assert mistake.seen
-        assert all(found[kind] > MISTAKE for kind in mistake.seen), (world_of(seed), found)
+    assert_mistake(sixth.FRESH[name])
 
 
 @together("name", sixth.SOUND)
 def test_is_sound(name):
-    for seed in range(0, WORLDS, 50):
-        assert max(errors(sixth.SOUND[name], seed).values()) < SOUND, world_of(seed)
+    assert_sound(sixth.SOUND[name])
 
 
 def test_texts_and_patterns():
