@@ -1,6 +1,7 @@
 """Tests of the registry, of arguments that must be refused, and of the package as a whole."""
 
 import dataclasses
+import importlib
 import math
 import re
 from pathlib import Path
@@ -78,8 +79,16 @@ def test_a_section_explains_the_method(name):
     used in the registry."""
     method = X.METHODS[name]
     page, _, anchor = method.section.partition("#")
-    [section] = [part for part in re.split(r"^## ", text(page), flags=re.M) if slug(part) == anchor]
+    sections = [part for part in re.split(r"^## ", text(page), flags=re.M) if slug(part) == anchor]
+    assert len(sections) == 1, f"book/{page}.md must have one ## {anchor!r}, got {len(sections)}"
+    [section] = sections
     assert method.title.lower() in section.lower() or re.search(rf"X\.{method.form.__name__}\b", section)
+
+
+@together("name", X.METHODS)
+def test_a_method_is_public_in_its_file(name):
+    form = X.METHODS[name].form
+    assert form.__name__ in importlib.import_module(form.__module__).__all__, form
 
 
 def test_what_suits_nothing_has_no_recommended_options():

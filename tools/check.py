@@ -16,6 +16,17 @@ from tools.paths import ROOT
 
 SCRIPTS = {".js", ".mjs", ".ts"}
 SITE = Path("tests/site")
+# Tests that no import connects with these files and folders.
+ALSO = {
+    "pyproject.toml": ("test_build", "test_lock"),
+    "requirements.txt": ("test_build", "test_lock"),
+    "requirements.lock": ("test_lock",),
+    "constraints.txt": ("test_build", "test_lock"),
+    "_toc.yml": ("test_finding",),
+    "book": ("test_finding",),
+    "code": ("test_api", "test_house"),
+    "code/ropebook/colours.py": ("explorers/test_stills", "test_colours", "test_preview"),
+}
 
 
 def changed(base: str, root: Path = ROOT) -> set[Path]:
@@ -30,9 +41,8 @@ def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]
     """Return the files to run with pytest, and the names of the explorers that changed. The name "kit" means the code
     that explorers share, which every explorer's test covers.
 
-    Changed modules of the package are included for their doctests, along with the tests of the package's structure. A
-    test file is included if it changed, if it imports a changed module by name, or if it is named after a changed
-    module or page.
+    Changed modules of the package are included for their doctests. A test file is included if it changed, if it imports
+    a changed module by name, if it is named after a changed module or page, or if `ALSO` lists it.
     """
     explorers = {_explorer(path) for path in files} - {""}
     modules = {_module(path) for path in files if path.suffix == ".py"}
@@ -40,8 +50,7 @@ def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]
     titles |= {module.removeprefix("ropebook.").replace(".", "_") for module in modules}
     modules |= {_module(path.parent) for path in files if _is_handed_on(path, root)}
     wanted = sorted(str(path) for path in files if path.suffix == ".py" and path.parts[0] == "code")
-    if wanted:
-        modules.add("tests.test_house")
+    also = {name for place, names in ALSO.items() if any(_is_in(path, place) for path in files) for name in names}
     for path in sorted((root / "tests").rglob("test_*.py")):
         relative = path.relative_to(root)
         if relative.is_relative_to(SITE):
@@ -49,9 +58,14 @@ def wanted_by(files: set[Path], root: Path = ROOT) -> tuple[list[str], list[str]
         known = set(imports.names(path.read_text(encoding="utf-8")))
         known |= {name.rpartition(".")[0] for name in known}
         known.add(_module(relative))
-        if modules & known or path.stem.removeprefix("test_") in titles:
+        listed = str(relative.relative_to("tests").with_suffix("")) in also
+        if modules & known or path.stem.removeprefix("test_") in titles or listed:
             wanted.append(str(relative))
     return wanted, sorted(explorers)
+
+
+def _is_in(path: Path, place: str) -> bool:
+    return path.is_relative_to(place) and path.suffix in {"", ".py", ".md", ".toml", ".txt", ".lock", ".yml"}
 
 
 def _module(path: Path) -> str:

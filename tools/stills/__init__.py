@@ -89,7 +89,9 @@ def write_opening() -> bool:
     """Update the package's stills, and return whether any of them changed. Sources are compared first, because
     importing the explorers takes longer."""
     stamp = KEPT / "opening"
-    sources = [*EXPLORERS.glob("*.*"), *(EXPLORERS / "kit").glob("*.*"), *PROGRAM.glob("*.mjs"), *OPENING.glob("*.svg")]
+    # The explorers import colours, and what the chapters compute, from the rest of the package.
+    sources = [*(path for path in EXPLORERS.rglob("*.*") if path.suffix != ".pyc"), *PROGRAM.glob("*.mjs")]
+    sources += EXPLORERS.parent.rglob("*.py")
     sources += (ROOT / "results").glob("measured.json")
     if stamp.exists() and stamp.read_text() == _hash_files(sources):
         return False
