@@ -117,7 +117,7 @@ OTHER_TOKENS = r"(another|other|next|previous|neighbou?r\w*|wrong|preceding|foll
     seen=("one",),
 )
 def zero_when_alone(world):
-    """A token that comes alone is rotated to position 0, so it isn't rotated at all, whatever its position is. Several
+    """A single token is rotated to position 0, so it isn't rotated at all, whatever its position is. Several
     tokens that come together are rotated to their own positions.
 
     Source: mlx-vlm, pull request 1993, decoding assigns position 0 to every token, 21 August 2026.
@@ -672,7 +672,7 @@ def second_block_of_heads(world):
     seen=("one",),
 )
 def alone_in_halves(world):
-    """A token that comes alone is paired in halves, though the declared layout pairs neighbours: one of two code paths
+    """A single token is paired in halves, though the declared layout pairs neighbours: one of two code paths
     has that layout hard-coded. Several tokens that come together are right.
 
     Source: vLLM, issue 49290, the Triton kernel hard-codes one layout and the native path doesn't, July 2026.
@@ -821,8 +821,8 @@ def raw_factor_when_alone(world):
     seen=("one",),
 )
 def unscaled_when_alone(world):
-    """A token that comes alone is rotated with the frequencies of the base alone: the scaling is in the code for
-    prompts, but not in that for decoding.
+    """A single token is rotated with unscaled frequencies: the code for prompts applies the scaling, but the code for
+    decoding doesn't.
 
     Source: LMDeploy, issue 571, dynamic NTK in prefill but not in decoding, as asked, 17 October 2023.
     """
@@ -1364,7 +1364,7 @@ def half_times_whole(world):
 
 
 def part(world, x, turned):
-    """``turned(inner)`` of the entries that rotate, in float64, lengthened as declared, and the rest as it is."""
+    """Apply ``turned`` to the entries that rotate, in float64, and lengthen them as declared. Leave the rest."""
     inner = turned(x[..., : world.rotary_dim].double()) * world.lengthened
     return torch.cat((inner.to(x.dtype), x[..., world.rotary_dim :]), -1)
 

@@ -1367,7 +1367,7 @@ def kept_length(world):
     when=kept_length,
 )
 def lengthened_unasked(world):
-    """What rotates comes out 1.2773 times too long: YaRN's attention factor for 16, though the declared one is 1.
+    """The rotated entries are 1.2773 times too long: that is YaRN's attention factor for s = 16, but 1 is declared.
 
     Source: vLLM, pull request 48623, YaRN ignores mscale and mscale_all_dim, 14 July 2026.
     """

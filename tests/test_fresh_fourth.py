@@ -32,7 +32,7 @@ class World:
 
 
 def scaling(kind, ladder, factor, length):
-    """Return the declared frequencies and the factor on the vectors' length, computed from separate formulas."""
+    """Return the declared frequencies and the factor by which vectors are lengthened, by this file's own formulas."""
     if kind == "plain":
         return ladder, 1.0
     if kind == "linear":

@@ -42,8 +42,8 @@ def test_more_positions_than_columns_are_blended(length, per, columns):
 
 
 def test_waves_too_short_for_the_columns_vanish():
-    """Check a wave of 7.2 positions, with seven positions per column. Sampling one position per column, or averaging
-    over each column, would show a slow wave."""
+    """Check a wavelength of 7.2 positions, with seven positions per column. Sampling one position per column, or
+    averaging over each column, would show a slow wave."""
     dials = {"base": 1.0, "dim": 2, "length": 4096, "reference": 0, "interleaved": True}
     cells = np.reshape(oracle(Heatmap).compute(dials)["cells"], (2, -1))
     assert np.abs(cells).max() < 0.03

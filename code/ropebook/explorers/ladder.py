@@ -92,5 +92,5 @@ class Ladder(Explorer):
             "The wavelengths of all pairs on a logarithmic scale. They rise from pair to pair, and the first pair takes 6 "
             "positions per turn. Lines mark the trained length L and the target length L′. Pairs above the line at L never "
             "completed a turn in training. Switch on a method, and its wavelengths appear too, while a curve underneath "
-            "shows by how much it stretches each pair."
+            "shows how much it stretches each pair."
         )

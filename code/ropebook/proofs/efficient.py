@@ -3,7 +3,7 @@
 The identities are checked entry by entry for d = 4, 6 and 8 (the scores only for d = 4), with a symbol for each entry
 of x and for each θ_i. No identity mixes one pair with another, so a larger d only adds more rows of the same kind.
 
-The definitions are compared with the page's formulas, written out in plain Python. The statements are measured.
+The definitions are compared with the page's formulas, written out in plain Python. The statements are checked by measuring.
 """
 
 from __future__ import annotations
