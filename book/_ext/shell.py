@@ -23,6 +23,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
+from sphinx_design.dropdown import dropdown_main, dropdown_title
 
 from tools import assets, bundle, execute, fonts, minutes, notebooks, takeaway, weights
 from tools.paths import BOOK, ROOT
@@ -200,7 +201,9 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 class FoldedBoxes(SphinxPostTransform):
     """Convert admonitions of the class `dropdown` to <details> elements.
 
-    Readers can open these without a script and with the keyboard. They can also be opened for printing.
+    Readers can open these without a script and with the keyboard. They can also be opened for printing. The elements
+    are sphinx-design's, but its directive `dropdown` is not used: it makes every box a card with an icon, which needs
+    that package's style sheet. Elsewhere (in notebooks, and for other builders), the box stays an admonition.
     """
 
     default_priority = 200
@@ -211,12 +214,11 @@ class FoldedBoxes(SphinxPostTransform):
             if "dropdown" not in box["classes"]:
                 continue
             title = box.next_node(nodes.title)
-            summary = escape(title.astext())
-            classes = " ".join(name for name in box["classes"] if name != "dropdown")
-            opened = nodes.raw("", f'<details class="folded {classes}"><summary>{summary}</summary>', format="html")
             title.parent.remove(title)
-            box["classes"] = []  # otherwise docutils would copy the classes to the first node that replaces the box
-            box.replace_self([opened, *box.children, nodes.raw("", "</details>", format="html")])
+            classes = ["folded", *(name for name in box["classes"] if name != "dropdown")]
+            box["classes"] = []  # otherwise docutils would copy the classes to the element that replaces the box
+            summary = dropdown_title("", "", *title.children)
+            box.replace_self(dropdown_main("", summary, *box.children, classes=classes))
 
 
 # -- letters ----------------------------------------------------------------------------------------------------------
