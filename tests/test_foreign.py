@@ -11,11 +11,16 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 import sphinxcontrib.katex
+from sphinx.testing.util import SphinxTestApp
 from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 
+from tests.scripts import extension
 from tests.together import together
 from tools import bundle
+
+finding, shell, wrapping = map(extension, ("finding", "shell", "wrapping"))
 
 PYDATA, BOOK_THEME = "pydata_sphinx_theme/theme/pydata_sphinx_theme", "sphinx_book_theme/theme/sphinx_book_theme"
 # Each patch, the file that it changes, and the text that it looks for in the file. {{ … }} is part of the template
@@ -42,6 +47,8 @@ PATCHES = {
     "a citation's role": ("docutils/writers/_html_base.py", 'role="doc-biblioentry"'),
     "the kernels' configuration": ("sphinx_thebe/__init__.py", '<script type="text/x-thebe-config">'),
     "the kernel's name": ("sphinx_thebe/__init__.py", "<script>kernelName = '"),
+    "folded boxes": ("sphinx_design/dropdown.py", 'self.starttag(node, "details", **attributes)'),
+    "the titles of folded boxes": ("sphinx_design/dropdown.py", 'self.starttag(node, "summary")'),
     "a grammar of addresses that nobody needs": ("jsonschema/_format.py", "from rfc3987_syntax import"),
 }
 
@@ -87,3 +94,87 @@ def test_the_renderer_of_formulas_is_started_as_it_was():
     assert re.search(r"def start_server_process\(cls, rundir, timeout\)", source)
     for name in ("NODEJS_BINARY", "STARTUP_TIMEOUT", "RENDER_TIMEOUT"):
         assert hasattr(renderer, name), name
+
+
+# --- What the packages write for a small site -------------------------------------------------------------------------
+
+CONF = """
+extensions = ["myst_parser", "sphinx_design", "sphinx_thebe", "sphinx_togglebutton"]
+html_theme = "sphinx_book_theme"
+python_maximum_signature_line_length = 20
+"""
+PAGE = """# Page
+
+| | b |
+| --- | --- |
+| 1 | 2 |
+
+```python
+x = 1
+```
+
+```{py:function} turned(first: int, second: int) -> int
+```
+"""
+
+
+class Site:
+    """A built site with one page.
+
+    text: the page's HTML.
+    assets: the names or texts of the scripts and style sheets that it would load.
+    written: the names of all files.
+    """
+
+    def __init__(self, folder: Path, search: bool) -> None:
+        (folder / "conf.py").write_text(CONF, encoding="utf-8")
+        (folder / "index.md").write_text(PAGE, encoding="utf-8")
+        self.assets: list[str] = []
+        app = SphinxTestApp("html", srcdir=folder)
+        app.connect("html-page-context", self._note, priority=899)  # just before `shell.drop_unused`
+        if not search:
+            finding.leave_out_whole_pages(app)
+        app.build()
+        app.cleanup()
+        self.text = (app.outdir / "index.html").read_text(encoding="utf-8")
+        self.written = {path.name for path in app.outdir.iterdir()}
+
+    def _note(self, app, pagename, templatename, context, doctree):
+        if pagename == "index":
+            files = [*context["script_files"], *context["css_files"]]
+            self.assets = [f"{getattr(one, 'filename', one)} {one.attributes.get('body', '')[:60]}" for one in files]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> Site:
+    return Site(tmp_path_factory.mktemp("small"), search=True)
+
+
+@together("kind", shell.UNUSED.pattern.split("|"))
+def test_scripts_and_styles_that_are_left_out_are_loaded_otherwise(small, kind):
+    assert [one for one in small.assets if kind in one]
+
+
+def test_a_signature_with_a_line_for_each_parameter_is_a_list(small):
+    found = shell.SIGNATURE.findall(small.text)
+    assert len(found) == 1
+    assert found[0].count("<dd>") == 2
+
+
+def test_an_empty_column_heading_is_a_heading(small):
+    assert shell.EMPTY_HEADING in small.text
+
+
+def test_a_code_block_is_a_pre_in_a_div(small):
+    assert [re.sub("<.*?>", "", found[2]) for found in wrapping.BLOCK.findall(small.text)] == ["x = 1\n"]
+
+
+def test_the_theme_writes_settings_for_the_scripts_of_sphinx(small):
+    assert len(bundle.SETTINGS.findall(small.text)) == 2
+    assert "DOCUMENTATION_OPTIONS." not in bundle.SETTINGS.sub("", small.text)
+
+
+def test_sphinx_writes_no_index_if_it_is_told_not_to(small, tmp_path):
+    index = {"searchindex.js", "search.html"}
+    assert index <= small.written
+    assert not index & Site(tmp_path, search=False).written

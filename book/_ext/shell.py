@@ -32,8 +32,9 @@ LOGGER = logging.getLogger(__name__)
 
 # Files that Jupyter Book loads on every page. They are for features that this book doesn't use (live kernels, tabs,
 # cards), or for ones that work here without a script (folded boxes are <details>).
-UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design|kernelName")
+UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design")
 SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
+EMPTY_HEADING = '<th class="head"><p></p></th>'
 MACHINERY = (BOOK / "_ext", BOOK / "_templates", ROOT / "tools")
 ALT_LEAST = 20
 DESCRIPTION = (60, 200)  # in characters
@@ -115,7 +116,7 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
     # Sphinx formats the lines of a signature as a definition list, although it defines nothing.
     body = SIGNATURE.sub(lambda found: f'<span class="sig-lines">{found[1].replace("dd>", "span>")}</span>', body)
     # An empty column heading is not a heading.
-    body = body.replace('<th class="head"><p></p></th>', "<td></td>")
+    body = body.replace(EMPTY_HEADING, "<td></td>")
     body = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
     # Long names in code may be wrapped after an underscore.
     body = LONG_NAME.sub(lambda name: f"{name[1]}{name[2].replace('_', '_<wbr/>')}<", body)
