@@ -1,0 +1,56 @@
+"""Tests of the build's check that measured quantities in the prose come from cells."""
+
+from __future__ import annotations
+
+import yaml
+
+from tests.scripts import extension
+from tests.together import together
+from tools.paths import pages
+
+quantities = extension("quantities")
+
+
+@together(
+    "sentence",
+    [
+        *("It takes 4.97 ms.", "Some 40 MiB are new.", "It is 85 % of that.", "It takes half as long again."),
+        *("It is twice as fast.", "It needs ten seconds.", "Eighty times as long, or 3.5 times as long."),
+    ],
+)
+def test_a_typed_quantity_is_seen(sentence):
+    assert quantities.problems(sentence, ())
+
+
+@together(
+    "sentence",
+    [
+        "It takes {glue:text}`time:.2f` ms and {glue:text}`share:.0f` %.",
+        "```{code-cell} python\nprint('takes 4 ms')\n```\n",
+        "Pair 3 turns by $90$ degrees in 16 bits, see `limit = '5 s'`.",
+    ],
+)
+def test_what_a_cell_says_and_what_is_no_measurement_may_stand(sentence):
+    assert quantities.problems(sentence, ()) == []
+
+
+def test_what_may_be_typed_is_listed_and_the_list_is_of_what_is_typed():
+    text = "It takes 4 ms, or 5 ms."
+    assert quantities.problems(text, ["4 ms", "5 ms"]) == []
+    assert quantities.problems(text, ["4 ms"]) == ["types '5 ms': take it from a cell, or list it in _given.yml"]
+    assert quantities.problems(text, ["4 ms", "5 ms", "6 ms"]) == ["doesn't type '6 ms', which _given.yml lists"]
+
+
+def test_every_build_checks_every_page(monkeypatch, tmp_path):
+    """With an empty list, the check must name each page that has an entry today, and an entry for no page."""
+    warnings = []
+    monkeypatch.setattr(quantities.LOGGER, "warning", lambda text, **where: warnings.append((text, where)))
+    quantities.check(None)
+    assert warnings == []
+    given = yaml.safe_load(quantities.GIVEN.read_text(encoding="utf-8"))
+    assert given.keys() < {path.stem for path in pages()}
+    monkeypatch.setattr(quantities, "GIVEN", tmp_path / "_given.yml")
+    (tmp_path / "_given.yml").write_text("no_page: [5 ms]")
+    quantities.check(None)
+    assert {where["location"] for _, where in warnings[1:]} == {f"book/{name}" for name in given}
+    assert warnings[0] == ("_given.yml names no_page, which is no page", {"type": "quantity"})
