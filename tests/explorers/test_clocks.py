@@ -10,11 +10,11 @@ import pytest
 from ropebook.explorers.clocks import Clocks
 from tests.explorers import js
 from tests.explorers.helpers import theta
-from tests.explorers.oracles import oracle
+from tests.explorers.oracles import computed, oracle
 
 
 def test_digits_and_hands_of_a_position():
-    dials = {"position": 1234, "base": 8192.0, "dim": 26, "span": 20}
+    dials = Clocks(position=1234, base=8192.0, dim=26, span=20).dials()
     found, terms = oracle(Clocks).compute(dials), oracle(Clocks).terms(dials)
     assert found["digits"] == [int(digit) for digit in reversed(f"{1234:013b}")]
     angle = 1234 * theta(26, 8192.0)
@@ -34,7 +34,7 @@ def test_digits_and_hands_of_a_position():
     [(100, 64, 68, 8), (100, 9, 96, 32), (3, 64, 0, 8), (2000, 300, 1850, 1), (0, 512, 0, 1), (9, 256, 0, 2)],
 )
 def test_the_window_around_a_position(position, span, start, fine):
-    found = oracle(Clocks).compute({**Clocks().dials(), "position": position, "base": 100.0, "dim": 4, "span": span})
+    found = computed(Clocks, position=position, base=100.0, dim=4, span=span)
     assert (found["start"], found["fine"]) == (start, fine)
     whole = np.arange(start, start + span)
     assert found["squares"] == [[m >> j & 1 for m in whole.tolist()] for j in range(13)]
@@ -57,7 +57,7 @@ def test_the_window_around_a_position(position, span, start, fine):
     ],
 )
 def test_which_pairs_are_drawn_as_waves(dim, shown):
-    dials = {"position": 5, "base": 1e4, "dim": dim, "span": 10}
+    dials = Clocks(position=5, base=1e4, dim=dim, span=10).dials()
     found = oracle(Clocks).compute(dials)
     assert found["shown"] == shown
     assert len(found["waves"]) == len(shown)
@@ -69,7 +69,7 @@ def test_which_pairs_are_drawn_as_waves(dim, shown):
 
 
 def test_the_clocks_in_words():
-    dials = {"position": 100, "base": 1e4, "dim": 16, "span": 64}
+    dials = Clocks(position=100, base=1e4, dim=16, span=64).dials()
     cases = [dials, {**dials, "dim": 2}, {**dials, "position": 0}, {**dials, "dim": 4, "position": 100}]
     some, single, none, one = js.inside(
         Clocks, "return input.map((values) => describe(compute(values), values));", cases

@@ -92,14 +92,8 @@ def dials_explain_themselves(entry):
 
 def every_limit_is_allowed(entry):
     for end in ("min", "max"):
-        dials = {n: getattr(trait, end) for n, trait in entry.kind.dial_traits().items() if hasattr(trait, "min")}
-        dials |= {"reference": 0, "query": 0, "pair": 0} if end == "min" else {}
-        for name in ("pair",):
-            if name in dials and end == "max":
-                dials[name] = dials["dim"] // 2 - 1
-        dials = {name: value for name, value in dials.items() if name in entry.kind.dial_traits() and value is not None}
-        if {"peak", "distance", "span"} <= set(dials) and end == "min":
-            dials |= {"peak": 0, "distance": 0}
+        limits = {name: getattr(trait, end, None) for name, trait in entry.kind.dial_traits().items()}
+        dials = {name: limit for name, limit in limits.items() if limit is not None}
         figure = entry.kind(**dials)
         assert {name: getattr(figure, name) for name in dials} == dials
 

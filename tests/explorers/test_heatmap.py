@@ -15,7 +15,7 @@ from tests.explorers.oracles import oracle
 
 @pytest.mark.parametrize("interleaved", [True, False])
 def test_cells_are_the_encoding(interleaved):
-    dials = {"base": 300.0, "dim": 6, "length": 9, "reference": 4, "interleaved": interleaved}
+    dials = Heatmap(base=300.0, dim=6, length=9, reference=4, interleaved=interleaved).dials()
     found = oracle(Heatmap).compute(dials)
     angle = np.outer(theta(6, 300.0), np.arange(9))
     rows = [np.sin(angle), np.cos(angle)]
@@ -27,7 +27,7 @@ def test_cells_are_the_encoding(interleaved):
 
 @pytest.mark.parametrize("length, per, columns", [(641, 2, 321), (1280, 2, 640), (1281, 3, 427), (4096, 7, 586)])
 def test_more_positions_than_columns_are_blended(length, per, columns):
-    dials = {"base": 100.0, "dim": 4, "length": length, "reference": 0, "interleaved": True}
+    dials = Heatmap(base=100.0, dim=4, length=length, reference=0, interleaved=True).dials()
     found, terms = oracle(Heatmap).compute(dials), oracle(Heatmap).terms(dials)
     assert (found["rows"], found["columns"], found["per"]) == (4, columns, per)
     cells, sizes = np.reshape(found["cells"], (4, columns)), np.reshape(terms["cells"], (4, columns))
@@ -44,7 +44,7 @@ def test_more_positions_than_columns_are_blended(length, per, columns):
 def test_waves_too_short_for_the_columns_vanish():
     """Check a wavelength of 7.2 positions, with seven positions per column. Sampling one position per column, or
     averaging over each column, would show a slow wave."""
-    dials = {"base": 1.0, "dim": 2, "length": 4096, "reference": 0, "interleaved": True}
+    dials = Heatmap(base=1.0, dim=2, length=4096, reference=0, interleaved=True).dials()
     cells = np.reshape(oracle(Heatmap).compute(dials)["cells"], (2, -1))
     assert np.abs(cells).max() < 0.03
     gains = js.inside(
@@ -58,7 +58,7 @@ def test_waves_too_short_for_the_columns_vanish():
 
 
 def test_the_kernel_is_the_mean_cosine_of_the_distance():
-    dials = {"base": 77.0, "dim": 8, "length": 30, "reference": 11, "interleaved": False}
+    dials = Heatmap(base=77.0, dim=8, length=30, reference=11, interleaved=False).dials()
     found, terms = oracle(Heatmap).compute(dials), oracle(Heatmap).terms(dials)
     cosines = np.cos(np.outer(np.arange(30) - 11, theta(8, 77.0)))
     np.testing.assert_allclose(found["kernel"], cosines.mean(-1), atol=1e-15)
@@ -73,7 +73,7 @@ def test_the_kernel_is_the_mean_cosine_of_the_distance():
 @pytest.mark.parametrize("length, turned", [(1, 0), (7, 0), (8, 1), (63, 1), (64, 2), (629, 2), (630, 3)])
 def test_how_many_pairs_have_turned(length, turned):
     """The wavelengths are 6.28, 62.8, 628 and 6283, and the last position is length − 1."""
-    dials = {"base": 1e4, "dim": 8, "length": length, "reference": 0, "interleaved": False}
+    dials = Heatmap(base=1e4, dim=8, length=length, reference=0, interleaved=False).dials()
     assert oracle(Heatmap).compute(dials)["turned"] == turned
 
 
@@ -87,7 +87,7 @@ def test_rows_and_entries():
 
 
 def test_what_stands_at_the_cursor():
-    dials = {"base": 1e4, "dim": 8, "length": 40, "reference": 12, "interleaved": False}
+    dials = Heatmap(base=1e4, dim=8, length=40, reference=12, interleaved=False).dials()
     body = "return input.cursors.map((cursor) => readOut(cursor, compute(input.dials), input.dials));"
     cursors = [{"position": 10, "entry": 2}, {"position": 11, "entry": 7}]
     kernel = oracle(Heatmap).compute(dials)["kernel"]
@@ -99,7 +99,7 @@ def test_what_stands_at_the_cursor():
 
 def test_the_heatmap_in_words():
     describe = "return input.map((values) => describe(compute(values), values));"
-    dials = {"base": 1e4, "dim": 8, "length": 100, "reference": 0, "interleaved": False}
+    dials = Heatmap(base=1e4, dim=8, length=100, reference=0, interleaved=False).dials()
     cases = [dials, {**dials, "dim": 2}, {**dials, "length": 1}, {**dials, "base": 1.0, "reference": 99}]
     many, one_pair, alone, alike = js.inside(Heatmap, describe, cases)
     kernel = oracle(Heatmap).compute(dials)["kernel"]

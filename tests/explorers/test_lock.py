@@ -30,7 +30,7 @@ def by_complex_numbers(dials: dict, shift: int) -> tuple[complex, complex, compl
 
 @pytest.mark.parametrize("m, n, shift, base, dim, pair", [(9, 4, 7, 1e4, 8, 2), (0, 300, 255, 50.0, 34, 16)])
 def test_scores_and_arrows_of_the_lock(m, n, shift, base, dim, pair):
-    dials = {"m": m, "n": n, "shift": shift, "base": base, "dim": dim, "pair": pair, "draw": 3}
+    dials = Lock(m=m, n=n, shift=shift, base=base, dim=dim, pair=pair, draw=3).dials()
     found, terms = oracle(Lock).compute(dials), oracle(Lock).terms(dials)
     assert set(terms) == set(found)
     for t in (0, 1, shift):

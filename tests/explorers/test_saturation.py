@@ -38,13 +38,13 @@ def test_the_median_over_all_draws():
     assert found["medianDims"][-1] == 512
     at = found["medianDims"].index(64)
     for name, scaled in (("medianScaled", True), ("medianRaw", False)):
-        dials = {"dim": 64, "n_keys": 7, "scaled": scaled}
+        dials = Saturation(dim=64, n_keys=7, scaled=scaled).dials()
         sizes = [oracle(Saturation).compute({**dials, "draw": draw})["gradient"] for draw in range(16)]
         assert found[name][at] == pytest.approx(np.median(sizes), rel=1e-12)
 
 
 def test_terms_of_saturation():
-    dials = {"dim": 3, "n_keys": 2, "draw": 1, "scaled": False}
+    dials = Saturation(dim=3, n_keys=2, draw=1, scaled=False).dials()
     query = draws.normals("query 1", 3)
     expected = [np.abs(query * draws.normals(f"key 1 {n}", 3)).sum() for n in range(2)]
     np.testing.assert_allclose(oracle(Saturation).terms(dials)["scores"], expected)

@@ -47,7 +47,7 @@ def plain_attention(words, position, causal):
 @pytest.mark.parametrize("position", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 def test_shuffle_is_one_head_of_attention(position, causal):
-    dials = {"words": "a rose is a flower", "order": [3, 1, 4, 0, 2], "position": position, "causal": causal}
+    dials = Shuffle(words="a rose is a flower", order=[3, 1, 4, 0, 2], position=position, causal=causal).dials()
     found = oracle(Shuffle).compute(dials)
     now = ["a", "rose", "flower", "a", "is"]
     weights, outputs = plain_attention(now, position, causal)

@@ -11,7 +11,7 @@ import pytest
 from ropebook.explorers.turn import Turn
 from tests.explorers import js
 from tests.explorers.helpers import theta
-from tests.explorers.oracles import oracle
+from tests.explorers.oracles import computed, oracle
 
 
 def as_complex(flat: np.ndarray | list) -> np.ndarray:
@@ -21,7 +21,7 @@ def as_complex(flat: np.ndarray | list) -> np.ndarray:
 
 @pytest.mark.parametrize("position, base, dim, pair", [(2, 1e4, 4, 0), (37, 500.0, 10, 3), (3000, 1e4, 64, 1)])
 def test_every_pair_turns_counter_clockwise_by_its_angle(position, base, dim, pair):
-    dials = {"position": position, "base": base, "dim": dim, "pair": pair}
+    dials = Turn(position=position, base=base, dim=dim, pair=pair).dials()
     found = oracle(Turn).compute(dials)
     z = as_complex(range(1, dim + 1))
     angles = position * theta(dim, base)
@@ -50,7 +50,7 @@ EIGHTH = {"dim": 4, "base": 1.62114, "pair": 1}  # the base is 16/π², so pair 
 def test_an_eighth_of_a_turn_per_position():
     """The pair rotates by π/4 per position, as in the usual introductory drawing."""
     for position in range(9):
-        found = oracle(Turn).compute({**Turn().dials(), "position": position, **EIGHTH})
+        found = computed(Turn, position=position, **EIGHTH)
         assert found["angles"][1] == pytest.approx(position * math.pi / 4, rel=1e-6)
         corner = (3 + 4j) * cmath.exp(1j * position * math.pi / 4)
         assert found["turned"][2:] == pytest.approx([corner.real, corner.imag], abs=1e-4)
@@ -60,12 +60,12 @@ def test_the_example_by_hand():
     """With the angles 2 and 0.02, R₂(1, 2, 3, 4) is (cos 2 − 2 sin 2, sin 2 + 2 cos 2, 3 cos 0.02 − 4 sin 0.02, …)."""
     c, s, c2, s2 = math.cos(2), math.sin(2), math.cos(0.02), math.sin(0.02)
     by_hand = [c - 2 * s, s + 2 * c, 3 * c2 - 4 * s2, 3 * s2 + 4 * c2]
-    found = oracle(Turn).compute({**Turn().dials(), "position": 2, "base": 1e4, "dim": 4, "pair": 0})["turned"]
+    found = computed(Turn, position=2, base=1e4, dim=4, pair=0)["turned"]
     assert found == pytest.approx(by_hand, rel=1e-14)
 
 
 def test_terms_of_a_turned_vector():
-    dials = {"position": 5, "base": 100.0, "dim": 4, "pair": 1}
+    dials = Turn(position=5, base=100.0, dim=4, pair=1).dials()
     terms, data = oracle(Turn).terms(dials), oracle(Turn).compute(dials)
     assert set(terms) == set(data)
     assert [terms[name] for name in ("young", "trailStart", "first")] == [0, 0, 0]
@@ -76,12 +76,12 @@ def test_terms_of_a_turned_vector():
 
 def test_the_turned_vector_in_words():
     cases = [
-        {"position": 1, **EIGHTH},
-        {"position": 7, "base": 1e4, "dim": 2, "pair": 0},
-        {"position": 63, "base": 1e4, "dim": 8, "pair": 0},
-        {"position": 0, "base": 1.0, "dim": 6, "pair": 2},
+        Turn(position=1, **EIGHTH),
+        Turn(position=7, base=1e4, dim=2, pair=0),
+        Turn(position=63, base=1e4, dim=8, pair=0),
+        Turn(position=0, base=1.0, dim=6, pair=2),
     ]
-    eighth, alone, far, home = js.describe(Turn, cases)
+    eighth, alone, far, home = js.describe(Turn, [figure.dials() for figure in cases])
     assert eighth == (
         "At position 1, pair 1 has been rotated counter-clockwise by 0.785 radians (45.0°), "
         "and its length is unchanged. 2 of 2 pairs have not completed a turn yet."
