@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.scripts import extension
-from tests.site.addresses import Names, leads_nowhere
+from tests.site.addresses import Names, addresses, leads_nowhere
 from tools.paths import ROOT
 
 PUBLISHED = Path(__file__).with_name("addresses.txt").read_text(encoding="utf-8").split()
@@ -23,6 +23,12 @@ def moved():
 def test_every_published_address_leads_somewhere(site, moved):
     table = moved.read()
     assert list(filter(None, (leads_nowhere(address, site, table, PAGES) for address in PUBLISHED))) == []
+
+
+def test_every_page_and_every_name_of_the_package_is_listed(site):
+    found = [address for address in addresses(site) if "#" not in address or "#ropebook." in address]
+    assert len(found) > 150
+    assert [address for address in found if address not in PUBLISHED] == [], "add them to addresses.txt"
 
 
 def test_what_has_moved_is_gone_where_it_was(site, moved):
