@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from ropebook import attention as A
 from tests.attention_helpers import DTYPES, LAYER_UNITS, assert_close, by_hand, draw, lengths, needs
 from tests.helpers import seeds
-from tests.together import together
+from tests.together import pairwise, together
 
 # --- cost ---
 
@@ -99,10 +99,10 @@ def layer_gradients(layer, function, x):
     return out.detach(), x.grad, {name: p.grad for name, p in layer.named_parameters()}
 
 
-@together("dtype", DTYPES, ids=str)
-@together("bias", [True, False])
-@together("fused", [True, False])
-@together("case", ["plain", "causal", "padding", "both", "float"])
+@together(
+    "dtype, case, bias, fused",
+    pairwise(DTYPES, ["plain", "causal", "padding", "both", "float"], [True, False], [True, False]),
+)
 def test_equals_torchs_layer_forward_and_backward(device, dtype, bias, fused, case):
     needs(device, dtype)
     theirs = torch_layer(12, 3, bias, device, dtype)
@@ -153,9 +153,10 @@ def test_from_torch_copies():
     assert not ours.fused
 
 
-@together("dtype", DTYPES, ids=str)
-@together("kv_heads", [4, 2, 1])
-@together("case", ["plain", "causal", "boolean", "float", "boolean and causal", "nothing"])
+@together(
+    "dtype, kv_heads, case",
+    pairwise(DTYPES, [4, 2, 1], ["plain", "causal", "boolean", "float", "boolean and causal", "nothing"]),
+)
 def test_the_fused_layer_gives_the_same(device, dtype, kv_heads, case):
     needs(device, dtype)
     plain = A.MultiHeadAttention(16, 4, kv_heads, device=device, dtype=dtype)

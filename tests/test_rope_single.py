@@ -16,7 +16,7 @@ from ropebook.checks import LAYOUTS
 from ropebook.efficient import RotaryEmbedding
 from ropebook.extrapolation import make
 from tests.helpers import largest, random
-from tests.together import together
+from tests.together import pairwise, together
 
 DIM = 64
 # for each scaling: the file's function, and the package's method
@@ -40,10 +40,7 @@ PLACES = {
 }
 
 
-@together("layout", LAYOUTS)
-@together("base", [10000.0, 500000.0])
-@together("scaling", SCALINGS)
-@together("places", PLACES)
+@together("layout, base, scaling, places", pairwise(LAYOUTS, [10000.0, 500000.0], SCALINGS, PLACES))
 def test_it_rotates_as_the_package_does(layout, base, scaling, places):
     copied, ours = SCALINGS[scaling]
     one = rope_single.RoPE(DIM, base, layout=layout, scaling=copied)

@@ -1,9 +1,11 @@
 """If several cases run as one test, all of them are run, and each case that fails is named. They can use fixtures like
 any other test."""
 
+import itertools
+
 import pytest
 
-from tests.together import check, together
+from tests.together import check, pairwise, together
 
 SEEN = []
 
@@ -98,3 +100,11 @@ def test_each_check_that_fails_is_named():
         check([one, two, three], 2)
     assert [error.__notes__ for error in found.value.exceptions] == [["in one"], ["in two"]]
     assert seen == [1, 1, 2, 2, 2]
+
+
+def test_any_two_values_meet_in_few_rows():
+    columns = [range(3), "abcde", [True, False], [None, 1.5]]
+    rows = pairwise(*columns)
+    assert len(rows) == len(set(rows)) == 15
+    for (i, first), (j, second) in itertools.combinations(enumerate(columns), 2):
+        assert {(row[i], row[j]) for row in rows} == set(itertools.product(first, second))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -38,6 +39,25 @@ def together(names: str | tuple[str, ...], values: Iterable, ids: object = None)
         return whole
 
     return decorate
+
+
+def pairwise(*columns: Iterable) -> list[tuple]:
+    """Return rows with a value from each column, so that any two values of different columns are together in a row.
+
+    There are far fewer such rows than combinations, and a mistake that needs three certain values at once is rare.
+
+    >>> pairwise("ab", "cd", "ef")
+    [('a', 'c', 'e'), ('a', 'd', 'f'), ('b', 'c', 'f'), ('b', 'd', 'e')]
+    """
+    columns = [list(column) for column in columns]
+    rows = list(itertools.product(*(range(len(column)) for column in columns)))
+    pairs = [set(itertools.combinations(enumerate(row), 2)) for row in rows]
+    missing, chosen = set().union(*pairs), []
+    while missing:
+        best = max(range(len(rows)), key=lambda k: len(pairs[k] & missing))
+        chosen.append(tuple(column[k] for column, k in zip(columns, rows[best], strict=True)))
+        missing -= pairs[best]
+    return chosen
 
 
 def check(checks: list[Callable[..., None]], *arguments: object) -> None:
