@@ -21,6 +21,7 @@ PAGE = """<html><head>
 <meta name="description" content="Says &quot;what&quot; it is." />
 <title>1. Attention — The Book</title>
 <script>first()</script><script type="application/json">{"not": "run"}</script>
+<noscript><style>.a { b: c }</style></noscript>
 <script src="_static/book.js"></script></head><body>Text.</body></html>"""
 EXPLORED = PAGE.replace("_static/book.js", "../_static/explorer-host.js").replace("<body>", '<body style="margin: 0">')
 GONE = '<meta charset="utf-8"><meta http-equiv="refresh" content="0; url=one.html">'
@@ -48,15 +49,15 @@ def sha(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def test_scripts_in_a_page_are_allowed_by_their_hash_and_nothing_more_than_it_needs(html, tmp_path):
+def test_scripts_and_styles_in_a_page_are_allowed_by_their_hash_and_nothing_more_than_it_needs(html, tmp_path):
     out = publish.publish(html, tmp_path / "out")
     found = {
         name: re.search(r'Security-Policy" content="([^"]*)"', (out / "book" / f"{name}.html").read_text())[1]
         for name in ("one", "two", "gone")
     }
     assert found["one"] == (
-        f"default-src 'none'; script-src 'self' {sha('first()')}; style-src 'self'; img-src 'self' data:; "
-        "font-src 'self'; base-uri 'none'; form-action 'self'"
+        f"default-src 'none'; script-src 'self' {sha('first()')}; style-src 'self' {sha('.a { b: c }')}; "
+        "img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'self'"
     )
     assert (
         f"script-src 'self' blob: {sha('first()')}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:"
@@ -64,6 +65,7 @@ def test_scripts_in_a_page_are_allowed_by_their_hash_and_nothing_more_than_it_ne
     )
     assert "worker-src blob:" in found["two"]
     assert "sha256" not in found["gone"]
+    assert "style-src 'self'; " in found["gone"]
     sent = (out / "_headers").read_text()
     assert sent.startswith("/*\n  Content-Security-Policy: default-src 'none'; script-src 'self' blob: 'sha256-")
     assert (out / ".nojekyll").exists()

@@ -14,6 +14,7 @@ import hashlib
 import re
 import shutil
 import sys
+from collections.abc import Iterable
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -56,6 +57,7 @@ class Page(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.inline: list[str] = []  # scripts inside the page itself
+        self.sheets: list[str] = []  # style sheets inside the page itself
         self.explores = self.styled = self.leads_on = False
         self.title = self.description = ""
         self._inside: str | None = None
@@ -63,7 +65,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
-        self.styled |= "style" in values or tag == "style"
+        self.styled |= "style" in values
         if tag == "script":
             kind = values.get("type") or "text/javascript"
             # Scripts of other types are data, to which the policy does not apply.
@@ -71,6 +73,9 @@ class Page(HTMLParser):
             self.explores |= "explorer-host" in (values.get("src") or "")
             if self._inside:
                 self.inline.append("")
+        elif tag == "style":
+            self._inside = tag
+            self.sheets.append("")
         elif tag == "title" and not self.title:
             self._inside = tag
         elif tag == "meta" and values.get("name") == "description":
@@ -81,6 +86,8 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._inside == "script":
             self.inline[-1] += data
+        elif self._inside == "style":
+            self.sheets[-1] += data
         elif self._inside == "title":
             self.title += data
 
@@ -88,21 +95,31 @@ class Page(HTMLParser):
         self._inside = None
 
     def hashes(self) -> list[str]:
-        """Return the hashes of the inline scripts, in the notation of a Content-Security-Policy."""
-        digests = {hashlib.sha256(script.encode()).digest() for script in self.inline}
-        return sorted(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+        """Return the hashes of the inline scripts."""
+        return hashed(self.inline)
+
+    def styles(self) -> list[str]:
+        """Return what the policy must allow for the page's own styles. Style attributes can be allowed only all
+        together. Style sheets can be allowed by their hashes, but beside a hash, browsers ignore `'unsafe-inline'`."""
+        return ["'unsafe-inline'"] if self.styled else hashed(self.sheets)
 
 
-def policy(hashes: list[str], explores: bool, styled: bool) -> str:
+def hashed(texts: Iterable[str]) -> list[str]:
+    """Return the hashes of these scripts or style sheets, in the notation of a Content-Security-Policy."""
+    digests = {hashlib.sha256(text.encode()).digest() for text in texts}
+    return sorted(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+
+
+def policy(hashes: list[str], explores: bool, styles: list[str]) -> str:
     """Return a Content-Security-Policy. Scripts and styles must come from the site. Inline scripts are allowed only if
     their hash is given, and scripts can't evaluate text as code. Figures with dials are modules that the page creates
-    from its own text. These modules, and the worker threads that they start, need `blob:`. Formulas need inline
-    styles."""
+    from its own text. These modules, and the worker threads that they start, need `blob:`. ``styles`` says which inline
+    styles are allowed; formulas, drawings and tables need all of them."""
     blob = ["blob:"] if explores else []
     rules = {
         "default-src": ["'none'"],
         "script-src": ["'self'", *blob, *hashes],
-        "style-src": ["'self'", *(["'unsafe-inline'"] if styled else [])],
+        "style-src": ["'self'", *styles],
         "img-src": ["'self'", "data:", *blob],
         "font-src": ["'self'"],
         **({"worker-src": blob} if blob else {}),
@@ -115,7 +132,7 @@ def policy(hashes: list[str], explores: bool, styled: bool) -> str:
 def head(page: Page, name: str, address: str) -> str:
     """Return the tags to add to a page's head: its policy and, if the site's address is known, the page's own address
     and the tags for a preview."""
-    content = escape(policy(page.hashes(), page.explores, page.styled), quote=False)
+    content = escape(policy(page.hashes(), page.explores, page.styles()), quote=False)
     tags = [f'<meta http-equiv="Content-Security-Policy" content="{content}">']
     if address and name != "404.html" and not page.leads_on:
         own = f"{address}/{name}"
@@ -160,7 +177,7 @@ def publish(html: Path, out: Path, address: str = "") -> Path:
         hashes |= set(page.hashes())
         if name not in NOT_LISTED and not page.leads_on:
             listed.append(name)
-    whole = policy(sorted(hashes), explores=True, styled=True)
+    whole = policy(sorted(hashes), explores=True, styles=["'unsafe-inline'"])
     security = f"{whole}; frame-ancestors 'self'"
     write_whole(
         out / "_headers",

@@ -20,6 +20,7 @@ MARKUP = re.compile(r"<[^>]*>")
 COLUMNS = re.compile(r"\S {2,}\S")
 PRINTED = re.compile(r'<div class="output [^"]*highlight-[^"]*">\s*$')
 FITS = 36  # the number of characters in a line that fits on every screen
+DEEPEST = 16  # the deepest indentation that is kept (`code.css` has a rule for each)
 ROWS = 3  # the smallest number of lines with columns that count as a table
 
 TABLE = re.compile(r'<div class="table-box">(<table class="book-table">.*?</table>)</div>', re.DOTALL)
@@ -29,11 +30,12 @@ NARROW, LETTER, PADDING = 684, 8, 29  # in pixels: the widths of the text column
 
 
 def wrap(block: re.Match) -> str:
-    """Return a code block whose long lines are separate elements. Each of them has its indentation as a style variable.
+    """Return a code block whose long lines are separate elements. Each of them has its indentation as a class, since
+    a style attribute would need an exception from the site's Content-Security-Policy.
 
     >>> print(wrap(BLOCK.search('<div class="highlight"><pre><span></span>a\\n    ' + 50 * "b" + '\\nc</pre></div>')))
     <div class="highlight"><pre><span></span>a
-    <span class="long" style="--in:4">    bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+    <span class="long in-4">    bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
     </span>c</pre></div>
     """
     opening, head, lines, end = block.groups()
@@ -52,7 +54,7 @@ def _line(line: str) -> str:
     text = unescape(MARKUP.sub("", line)).rstrip("\n")
     if len(text) <= FITS:
         return line
-    return f'<span class="long" style="--in:{len(text) - len(text.lstrip())}">{line}</span>'
+    return f'<span class="long in-{min(len(text) - len(text.lstrip()), DEEPEST)}">{line}</span>'
 
 
 def widen(box: re.Match) -> str:

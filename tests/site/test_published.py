@@ -147,6 +147,29 @@ def test_the_policy_is_the_pages_and_the_headers(published):
     assert "blob:" not in prose.partition("</head>")[0]
 
 
+def test_pages_without_style_attributes_allow_style_sheets_by_hash_only(published):
+    strict = [
+        path.relative_to(published).as_posix()
+        for path in sorted(published.rglob("*.html"))
+        if "'unsafe-inline'" not in path.read_text().partition("</head>")[0]
+    ]
+    pages = ("api", "attention_exercises", "derivation_history", "package", "references")
+    assert {"404.html", "search.html", *(f"book/{page}.html" for page in pages)} <= set(strict)
+
+
+def test_without_scripts_a_style_sheet_allowed_by_its_hash_applies(host, chromium: Browser):
+    context = chromium.new_context(java_script_enabled=False)
+    tab, problems = context.new_page(), []
+    tab.on("console", lambda one: problems.append(one.text))
+    tab.goto(f"{host}/book/references.html")
+    assert tab.locator("noscript style").count() == 1
+    hidden = tab.locator(".pst-js-only")
+    assert hidden.count()
+    assert not any(one.is_visible() for one in hidden.all())
+    assert problems == []
+    context.close()
+
+
 def test_notebooks_know_where_the_package_is(published):
     text = (published / "notebooks" / "attention.ipynb").read_text()
     (wheel,) = (published / "notebooks").glob("*.whl")
