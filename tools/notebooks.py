@@ -28,7 +28,8 @@ WRITTEN = ".written.json"  # in the folder of copies: file name -> hash of the t
 CODE_HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 OUTPUT_HIDDEN = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
 STATE = "application/vnd.jupyter.widget-state+json"
-OURS = "application/vnd.ropebook"  # output formats that only the site reads
+# Output formats that only the site reads; the second one holds numbers for the prose, which a notebook has as text.
+OURS = ("application/vnd.ropebook", "application/papermill.record/")
 
 
 class NotebookBuilder(Builder):
@@ -126,6 +127,7 @@ class NotebookBuilder(Builder):
                 del output.data[kind]
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = as_images(output.data["text/html"])
+        cell.outputs = [output for output in cell.outputs if output.get("data") != {}]
 
 
 class LabBuilder(NotebookBuilder):
