@@ -118,6 +118,19 @@ def mathematics(page: Page) -> Checks:
     )
     leftovers = re.findall(r"\$\$|\\\(|\\\[|\\[a-z]+\{|\{(?:eq|cite|term|ref|doc|math)[:a-z]*\}|:::", text)
     yield "readers see markup from the sources", leftovers
+    yield "a formula is cut off, or meets its number", page.evaluate(CUT_FORMULAS)
+
+
+# Finds displayed formulas that have to be scrolled, and those that their number overprints.
+CUT_FORMULAS = """() => [...document.querySelectorAll('div.math')].filter((box) => {
+  if (!box.getClientRects().length) return false; // folded away
+  const formula = box.querySelector('.katex-html');
+  const number = box.querySelector('.eqno').getBoundingClientRect();
+  return formula.scrollWidth > formula.clientWidth || [...formula.children].some((part) => {
+    const { right, top, bottom } = part.getBoundingClientRect();
+    return right > number.left && bottom > number.top && top < number.bottom;
+  });
+}).map((box) => [box.id, box.querySelector('.katex-html').scrollWidth])"""
 
 
 # Scrolls to the given number of positions, follows each link in the list, and reports every time that the wrong section
@@ -291,6 +304,8 @@ def phone(page: Page, path: str) -> Checks:
         if wide == [390, 0]:
             break
         page.wait_for_timeout(200)
+    if path in PAGES:
+        yield "a formula is cut off on a phone", page.evaluate(CUT_FORMULAS)
     yield "a phone needs a sideways scroll", wide != [390, 0] and wide
 
 
