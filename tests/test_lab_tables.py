@@ -100,6 +100,16 @@ def test_verdicts_with_their_counts(opened):
     assert list(tables.verdicts(opened, ids[:2])) == ["claim", "verdict", "Python", "generated"]
 
 
+def test_each_comparison_has_its_sign(opened):
+    assert set(tables.SIGNS) == {*rule.OUTCOMES, rule.NOT_ASKED, *(word.removesuffix(" here") for word in rule.WORDS)}
+    columns = tables.verdicts(opened, ["S2.9a yarn"])
+    assert columns["verdict"][0].signs == (("±", "mixed"),)
+    found = [each[-1] for row in opened["verdicts"] if row["id"] == "S2.9a yarn" for each in row["found"]]
+    for column, outcomes in {"Python": found[::2], "generated": found[1::2]}.items():
+        assert [word for _, word in columns[column][0].signs] == outcomes
+        assert [sign for sign, _ in columns[column][0].signs] == [tables.SIGNS[each] for each in outcomes]
+
+
 def test_then_and_now(opened):
     first = [
         {"id": "S2.9a yarn", "claim": "YaRN beats the plain model", "verdict": "holds here"},

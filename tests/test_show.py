@@ -223,6 +223,34 @@ def rows_of(bundle):
     return [[(tag, re.sub(r"<[^>]+>", "", text)) for tag, text in row] for row in cells]
 
 
+def test_signs_are_explained_and_their_words_follow_in_a_fold(monkeypatch):
+    surely, hardly = ("✓", "holds"), ("?", "undecided")
+    claims = {
+        "claim": ["ALiBi: it reads beyond L", "RoPE as it is: it reads beyond L"],
+        "Python": [show.Signs("2 hold", [surely, surely]), show.Signs("1 hold, 1 undecided", [hardly, surely])],
+        "records": [None, show.Signs("1 undecided", [hardly])],
+    }
+    bundle = tabled(monkeypatch, claims)
+    signs, words = (part + "</table>" for part in bundle["text/html"].split("</table>")[:2])
+    assert "<details" in words
+    assert " open" not in words
+    assert ">What it shows (✓\u00a0holds, ?\u00a0undecided)<" in signs
+    assert ">What it shows<" in words
+    assert rows_of({"text/html": signs}) == [
+        [("th", "claim … it reads beyond L"), ("th", "Python"), ("th", "records")],
+        [("th", "ALiBi"), ("td", "✓✓2 hold"), ("td", "–")],
+        [("th", "RoPE as it is"), ("td", "?✓1 hold, 1 undecided"), ("td", "?1 undecided")],
+    ]
+    assert '<span aria-hidden="true">✓✓</span><span style="position: absolute' in signs
+    assert rows_of({"text/html": words}) == [
+        [("th", "claim"), ("th", "Python"), ("th", "records")],
+        [("th", claims["claim"][0]), ("td", "2 hold"), ("td", "–")],
+        [("th", claims["claim"][1]), ("td", "1 hold, 1 undecided"), ("td", "1 undecided")],
+    ]
+    assert "1 hold, 1 undecided" in bundle["text/plain"]
+    assert "✓" not in bundle["text/plain"]
+
+
 METHODS = {"method": ["plain", "linear", "YaRN"], "loss (bits)": [3.25, 2.0625, 1.7], "dials": [0, 1, 12]}
 
 

@@ -5,12 +5,12 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from IPython.display import display
 
-__all__ = ["Forms", "check", "difference", "glue", "show", "table"]
+__all__ = ["Forms", "Signs", "check", "difference", "glue", "show", "table"]
 
 # The entries that a column of numbers may contain: 12, −0.5, 1,024, ≤ 3, 1.2 ± 0.1, 10⁵, 4k, 5 %, or nothing.
 NUMBER = re.compile(
@@ -19,12 +19,33 @@ NUMBER = re.compile(
 MISSING = "–"
 # A cell with more characters than this takes up several lines on a phone, so its column must not be too narrow.
 SENTENCE = 24
-# This sentence explains the bold type to users of screen readers. Its style is inline, so that it works wherever the
-# table is shown.
+# If the names of rows share this many words at their end, these words move into the heading.
+SHARED = 3
+# Text for screen readers only. Its style is inline, so that it works wherever the table is shown.
 SPOKEN = (
     '<span style="position: absolute; clip-path: inset(50%); width: 1px; height: 1px; '
-    'overflow: hidden; white-space: nowrap"> (best)</span>'
+    'overflow: hidden; white-space: nowrap">{}</span>'
 )
+
+
+class Signs(str):
+    """Words that a table shows as signs. The table repeats the words in a fold.
+
+    >>> found = Signs("1 hold, 1 undecided", [("✓", "holds"), ("?", "undecided")])
+    >>> found, found.signs
+    ('1 hold, 1 undecided', (('✓', 'holds'), ('?', 'undecided')))
+
+    Args:
+        words: the words.
+        signs: the signs in their order, each with its meaning, for the caption of the table.
+    """
+
+    signs: tuple[tuple[str, str], ...]
+
+    def __new__(cls, words: str, signs: Iterable[tuple[str, str]]) -> "Signs":
+        found = super().__new__(cls, words)
+        found.signs = tuple(signs)
+        return found
 
 
 class Forms:
@@ -161,7 +182,8 @@ def table(
 
     Args:
         columns: maps the heading of each column, with its unit, to its cells from top to bottom. A cell is text, a
-            number, or None if it is empty. The first column contains the names of the rows.
+            number, or None if it is empty. The first column contains the names of the rows. If any cell is `Signs`,
+            the table with its words follows in a fold.
         caption: a description of the table.
         best: the columns whose best number is to be marked: ``{heading: "min"}`` to mark the smallest,
             ``{heading: "max"}`` to mark the largest. If the best number occurs several times, each occurrence is marked.
@@ -179,6 +201,19 @@ def table(
         raise ValueError(f"caption must say what the table shows, got {caption!r}")
     texts, marked = _cells(columns, best or {}, formats or {})
     html, plain = _html(texts, marked, caption), _plain(texts, marked, caption)
+    meanings = {
+        sign: meaning
+        for cells in texts.values()
+        for cell in cells
+        if isinstance(cell, Signs)
+        for sign, meaning in cell.signs
+    }
+    if meanings:
+        legend = ", ".join(f"{sign}\u00a0{word}" for sign, word in meanings.items())
+        words = {head: list(map(str, cells)) for head, cells in texts.items()}
+        matrix = _html(_shorter(texts), marked, f"{caption} ({legend})")
+        folded = f"<summary>In words</summary>{_html(words, marked, caption)}"
+        html = f'{matrix}<details class="folded">{folded}</details>'
     display(Forms({"text/html": html, "text/plain": plain}))
 
 
@@ -273,7 +308,10 @@ def _kind(cells: list[str]) -> str:
     column."""
     if _numeric(cells):
         return ' class="number" style="text-align: right"'
-    sentences = ' class="sentence"' if max(map(len, cells)) > SENTENCE else ""
+    long = any(
+        len(cell) > SENTENCE for cell in cells if not isinstance(cell, Signs)
+    )
+    sentences = ' class="sentence"' if long else ""
     return f'{sentences} style="text-align: left"'
 
 
@@ -293,12 +331,9 @@ def _html(
         cells = []
         for column, head in enumerate(texts):
             tag = '<th scope="row"' if column == 0 else "<td"
-            # A hyphen is lower and narrower than a minus sign.
-            text = escape(
-                re.sub(r"(?:^|(?<=\s))-(?=[\d.∞])", "−", texts[head][row])
-            )
+            text = _marked_up(texts[head][row])
             if row in marked.get(head, ()):
-                text = f"<strong>{text}{SPOKEN}</strong>"
+                text = f"<strong>{text}{SPOKEN.format(' (best)')}</strong>"
             cells.append(f"{tag}{kinds[head]}>{text}</{tag[1:3]}>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
@@ -307,6 +342,38 @@ def _html(
         f"<thead><tr>{heads}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def _marked_up(cell: str) -> str:
+    if isinstance(cell, Signs):
+        signs = escape("".join(sign for sign, _ in cell.signs))
+        return (
+            f'<span aria-hidden="true">{signs}</span>{SPOKEN.format(escape(cell))}'
+        )
+    # A hyphen is lower and narrower than a minus sign.
+    return escape(re.sub(r"(?:^|(?<=\s))-(?=[\d.∞])", "−", cell))
+
+
+def _shorter(texts: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Move the words with which all names of rows end into the heading. If these are only few words, nothing changes.
+
+    >>> _shorter({"model": ["ALiBi: it reads far beyond L", "RoPE: it reads far beyond L"]})
+    {'model … it reads far beyond L': ['ALiBi', 'RoPE']}
+    >>> _shorter({"person": ["she reads", "he reads"]})
+    {'person': ['she reads', 'he reads']}
+    """
+    (head, names), *rest = texts.items()
+    split = [name.split() for name in names]
+    shared = 0
+    while (
+        shared + 1 < min(map(len, split))
+        and len({words[-shared - 1] for words in split}) == 1
+    ):
+        shared += 1
+    if len(names) > 1 and shared >= SHARED:
+        head += " … " + " ".join(split[0][-shared:])
+        names = [" ".join(words[:-shared]).rstrip(":,") for words in split]
+    return {head: names, **dict(rest)}
 
 
 def _plain(

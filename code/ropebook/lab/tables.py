@@ -19,6 +19,7 @@ from ropebook.lab.extensions import FACTORS, TUNED
 from ropebook.lab.rule import TEXTS, Comparison, Share
 from ropebook.lab.scores import BANDS, LENGTH, TEXT
 from ropebook.lab.tasks import TASKS
+from ropebook.show import Signs
 
 Columns = dict[str, list]
 SHORT = {
@@ -27,6 +28,18 @@ SHORT = {
     "no difference": "no difference",
     "undecided": "undecided",
     "not asked": "not asked",
+}
+# The signs of verdicts and of outcomes in tables
+SIGNS = {
+    "holds": "✓",
+    "mostly holds": "(✓)",
+    "does not hold": "✗",
+    "fails": "✗",
+    "mostly fails": "(✗)",
+    "no difference": "=",
+    "mixed": "±",
+    "undecided": "?",
+    "not asked": "○",
 }
 
 
@@ -260,12 +273,13 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
     """Tabulate the claims with these ids.
 
     Each row contains the verdict and the outcomes of the comparisons: bits on each of the two corpora, and records.
+    A table shows these words as `SIGNS`: one for the verdict, and one for each comparison, in the order of the rule.
     """
     by_id = {row["id"]: row for row in opened["verdicts"]}
     rows = [by_id[id] for id in ids]
     columns: Columns = {
         "claim": [row["claim"] for row in rows],
-        "verdict": [row["word"].removesuffix(" here") for row in rows],
+        "verdict": [_signed_word(row["word"]) for row in rows],
     }
     of = {"python": "Python", "language": "generated", "records": "records"}
     for kind, head in of.items():
@@ -278,12 +292,20 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
                 )
                 if kind == _kind(asked)
             ]
+            words = counted({each: outcomes.count(each) for each in SHORT})
             cells.append(
-                counted({each: outcomes.count(each) for each in SHORT}) or None
+                Signs(words, [(SIGNS[one], one) for one in outcomes])
+                if words
+                else None
             )
         if any(cells):
             columns[head] = cells
     return columns
+
+
+def _signed_word(verdict: str) -> Signs:
+    word = verdict.removesuffix(" here")
+    return Signs(word, [(SIGNS[word], word)])
 
 
 def _kind(asked: Comparison) -> str:
@@ -329,8 +351,8 @@ def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
     ids = [row["id"] for row, _ in changed]
     return {
         "claim then": [row["claim"] for row, _ in changed],
-        "then": [then for _, then in changed],
-        "now": [now[id] for id in ids],
+        "then": [_signed_word(then) for _, then in changed],
+        "now": [_signed_word(now[id]) for id in ids],
         "now, on Python": verdicts(opened, ids)["Python"],
         "change": [
             _change(then, now[id])
