@@ -122,7 +122,8 @@ TRUTHS = {
     ): "[1, 2, 3, 4, 6, 7, 8].every((head) => Math.abs(at(`head=${head}`).here[0] - b.here[1]) >"
     " Math.abs(b.here[0] - b.here[1]))",
     ("relatives", "rivals", 2): "b.here[1] > b.mirrored[1] && near(a.here[1], a.mirrored[1], 1e-9)",
-    ("relatives", "rivals", 3): "[-256, -100, 0, 100, 255].every((k) => at(`offset=${k}`).here[1] < b.here[1])",
+    ("relatives", "rivals", 3): "[-256, -100, 0, 100, 255].every((k) =>"
+    " at(`second=signed&offset=${k}`).here[1] < b.here[1])",
     ("sinusoidal", "clocks", 1): "a.young === 5 && b.young === 3",
     ("sinusoidal", "heatmap", 1): "b.turned === 32 && a.turned === 17",
 }
