@@ -17,6 +17,7 @@ DEPENDING = [
     ("heatmap", "reference", "length", lambda length: length - 1),
     ("fourier", "peak", "span", lambda span: span),
     ("fourier", "distance", "span", lambda span: span),
+    ("fourier", "summed", "dim", lambda dim: dim // 2),
     ("timelapse", "length", "room", lambda room: room),
 ]
 KINDS = {entry.name: entry.kind for entry in ALL}

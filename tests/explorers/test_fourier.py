@@ -51,15 +51,15 @@ def test_the_score_is_highest_where_the_dial_puts_it(peak):
     np.testing.assert_allclose(found["products"], found["size"], rtol=1e-10)
 
 
-@pytest.mark.parametrize("summed, used", [(1, 1), (5, 5), (16, 16), (17, 16), (256, 16)])
-def test_the_first_pairs_are_summed(summed, used):
+@pytest.mark.parametrize("summed", [1, 5, 16])
+def test_the_first_pairs_are_summed(summed):
     found = computed(Fourier, summed=summed, draw=3)
     whole = computed(Fourier, draw=3)
     at = np.arange(401) / 2 - 100  # relative to the peak, whose value is 100
     waves = np.array(whole["size"])[:, None] * np.cos(np.outer(theta(32, 1e4), at))
-    np.testing.assert_allclose(found["total"], waves[:used].sum(0), atol=1e-12)
-    assert found["score"] == pytest.approx(sum(whole["products"][:used]), abs=1e-12)
-    assert found["highest"] == pytest.approx(sum(whole["size"][:used]), abs=1e-12)
+    np.testing.assert_allclose(found["total"], waves[:summed].sum(0), atol=1e-12)
+    assert found["score"] == pytest.approx(sum(whole["products"][:summed]), abs=1e-12)
+    assert found["highest"] == pytest.approx(sum(whole["size"][:summed]), abs=1e-12)
     assert found["products"] == whole["products"]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from ropebook.explorers.fourier import Fourier
 from ropebook.explorers.lock import Lock
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.timelapse import Timelapse
@@ -166,6 +167,16 @@ def test_what_had_to_give_way_comes_back(opened):
     end = page.get_by_role("slider", name="Length now n, slider")
     end.press("End")
     assert dials(page)["length"] == home["room"]
+
+
+def test_a_dial_that_follows_its_limit_stays_at_it(opened):
+    page = opened([Fourier()])
+    for dim, summed in [(64, 32), (8, 4), (32, 16)]:
+        enter(page, "Dimension d", dim)
+        assert dials(page)["summed"] == summed
+    enter(page, "Pairs summed", 15)
+    enter(page, "Dimension d", 64)
+    assert dials(page)["summed"] == 15
 
 
 def test_axe_finds_nothing_while_a_hand_drags_and_after_a_refusal(opened):

@@ -41,7 +41,7 @@ def test_nodes_are_kept(opened):
 
 @pytest.mark.parametrize(
     "figure, name, values",
-    [(Bank(dim=32), "Position m", [5000, 70, 4000]), (Fourier(), "Pairs summed", [4, 256])],
+    [(Bank(dim=32), "Position m", [5000, 70, 4000]), (Fourier(), "Pairs summed", [4, 16])],
     ids=["bank", "fourier-sum"],
 )
 def test_a_picture_that_was_changed_is_the_one_that_is_made(opened, figure, name, values):

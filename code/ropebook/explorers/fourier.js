@@ -265,8 +265,7 @@ function peakName({ from, to, x }, { peak }) {
 
 function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {
   const pairs = size.length;
-  const sum = Math.min(summed, pairs);
-  const all = pairs === 1 ? "one pair" : sum === pairs ? `all ${pairs}` : `the first ${sum} of ${pairs}`;
+  const all = pairs === 1 ? "one pair" : summed === pairs ? `all ${pairs}` : `the first ${summed} of ${pairs}`;
   if (panel === 1) return titled(0, 0, `Sum of ${all}: the score`, `The line is at Δ = ${distance}`);
   return [svg("text", { x: 0, y: sumTop - 16, "font-size": 14, "font-weight": 600 },
     wide ? `The score: the sum of ${all}` : `Sum of ${all}: the score`)];
@@ -373,7 +372,7 @@ export default explorer({
     [`Score at Δ = ${distance}`, tidy(score)],
     ["At the peak", tidy(highest), "Σ |qᵢ|²"],
     ["Pairs that add", String(products.slice(0, summed).filter((one) => one >= 0).length),
-      `of ${Math.min(summed, products.length)}`],
+      `of ${summed}`],
   ],
   describe,
 });

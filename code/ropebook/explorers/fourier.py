@@ -23,7 +23,8 @@ class Fourier(Explorer):
     """The score of a query q with the key k = R_peak q, at every distance. It is a sum of waves, one for each pair, and
     all of them are in phase at ``peak``.
 
-    Invalid values raise ``TraitError``. ``peak`` and ``distance`` are lowered if ``span`` becomes too short.
+    Invalid values raise ``TraitError``. ``peak`` and ``distance`` are lowered if ``span`` becomes too short, and
+    ``summed`` if the head has fewer pairs.
 
     Args:
         peak: the distance with the highest score, 0 to ``span``.
@@ -31,7 +32,7 @@ class Fourier(Explorer):
         span: the longest distance that is shown, 16 to 4096.
         base: 1 to 10⁷.
         dim: an even number from 2 to 512.
-        summed: the number of pairs that are added up, starting with the fastest, 1 to 256. With dim/2 or more, all are added.
+        summed: the number of pairs that are added up, starting with the fastest, 1 to dim/2. By default, all are.
         draw: the query. 0 means ones; 1 to 20 mean random numbers.
     """
 
@@ -85,9 +86,10 @@ class Fourier(Explorer):
         max=MOST_DIMS // 2,
         log=True,
         label="Pairs summed",
+        within=Within("dim", times=0.5, follows=True),
         below="a sum needs at least one pair",
         above="the widest head has no more pairs",
-        note="The sum starts with the fastest pair; d/2 or more means all pairs.",
+        note="The sum starts with the fastest pair.",
         more=True,
     )
     draw = Whole(
@@ -100,6 +102,10 @@ class Fourier(Explorer):
         note="0: all entries are 1, so all waves have the same height. 1, 2, …: random entries.",
         more=True,
     )
+
+    @traitlets.default("summed")
+    def _default_summed(self) -> int:
+        return self.dim // 2
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

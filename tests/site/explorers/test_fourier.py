@@ -154,7 +154,7 @@ def test_the_span_takes_peak_and_distance_along(opened):
         "Dimension d: 7 is not one of 2, 4, 6, … (entries come in pairs). Still 32."
     )
     enter(page, "Pairs summed", 0)
-    expect(page.get_by_role("status")).to_contain_text("0 is less than 1 (a sum needs at least one pair). Still 256.")
+    expect(page.get_by_role("status")).to_contain_text("0 is less than 1 (a sum needs at least one pair). Still 16.")
     enter(page, "Pairs summed", 4)
     assert "The score: the sum of the first 4 of 16" in texts(page)
     assert page.locator(".rb-stats dd").nth(2).inner_text().split() == ["4", "of", "4"]

@@ -5,8 +5,8 @@ import { readNumber } from "./numbers.js";
 
 // A dial is { trait, kind, label, note }, with further properties that depend on its kind:
 //   "number": min, max; whole, with step if it is true; log, if its slider is logarithmic; below, above, between: the
-//       reasons given for rejecting a value; within { dial, times, plus }: the value is at most times · that dial's
-//       value + plus
+//       reasons given for rejecting a value; within { dial, times, plus, follows }: the value is at most times · that
+//       dial's value + plus, and with follows it stays there when that dial is raised
 //   "switch": no other properties
 //   "choice": options, a list of texts; names, the options' names on the page if they are different
 //   "text":   parse(text, values) → value, or an Error that gives the reason; format(value) → text; lines, if the text
@@ -46,6 +46,12 @@ export function keepWithin(dials, values) {
     return [dial.trait, Math.min(values[dial.trait], present(dial, values).max)];
   });
   return { ...values, ...Object.fromEntries(kept) };
+}
+
+// A dial that follows its limit, and is at it, wants as much as the limit will ever allow.
+export function wanted(dials, values) {
+  const full = dials.filter((dial) => dial.within?.follows && values[dial.trait] >= present(dial, values).max);
+  return { ...values, ...Object.fromEntries(full.map(({ trait, max }) => [trait, max])) };
 }
 
 function because(reason) {

@@ -1,6 +1,6 @@
 // Places a figure on the page.
 
-import { formatDial, keepWithin, parseDial, present } from "./dials.js";
+import { formatDial, keepWithin, parseDial, present, wanted } from "./dials.js";
 import { readAddress, readDials, writeAddress } from "./address.js";
 import { readTheme, watchTheme } from "./colours.js";
 import { html, put, redrawn, setText } from "./elements.js";
@@ -155,11 +155,11 @@ function dialState({ dials, settle: settled }, model, beside) {
   const settle = (values) => ({ ...settled(values), ...beside?.values() });
   // The value that was last requested for each dial. A dial has this value, or the closest one that the other dials
   // allow. If it was adjusted, it returns to the requested value as soon as the others allow that.
-  let asked = held();
+  let asked = wanted(dials, held());
   return {
     values: () => settle(held()),
     ask(partial) {
-      asked = { ...asked, ...partial };
+      asked = wanted(dials, { ...asked, ...partial });
       const values = settle(asked);
       batch = true; // draw only once, even if several traits change
       for (const { trait } of dials) if (!same(values[trait], model.get(trait))) model.set(trait, values[trait]);
