@@ -83,15 +83,13 @@ function compute({ m, n, shift, base, dim, pair, draw }) {
     bare: [...ofPair(q), ...ofPair(k)], // x and y of the query, then x and y of the key
     turned: [...ofPair(turnedQ), ...ofPair(turnedK)],
     summed: [...ofPair(summedQ), ...ofPair(summedK)],
-    turnedProduct: dot(ofPair(turnedQ), ofPair(turnedK)), // the pair's contribution to each score
-    summedProduct: dot(ofPair(summedQ), ofPair(summedK)),
   };
 }
 
 // ---- On the page ----
 
 const TOP = 48; // top of the planes
-const UNDER = 46; // space for text below the planes
+const UNDER = 8; // space below the planes
 const INK = { query: "3", key: "4" };
 const PACE = 12; // speed in positions per second
 
@@ -134,8 +132,8 @@ function build(stage, app) {
     put(curves.group, { display: wide || only === 0 ? "inline" : "none" });
     handle.hidden = only === 1;
     if (wide || only === 1) {
-      drawPlane(turned, [0, size, unit], reaches[0], bare, data.turned, data.turnedProduct, values, false);
-      drawPlane(summed, [right, size, unit], reaches[1], bare, data.summed, data.summedProduct, values, true);
+      drawPlane(turned, [0, size, unit], reaches[0], bare, data.turned, values, false);
+      drawPlane(summed, [right, size, unit], reaches[1], bare, data.summed, values, true);
     }
     if (wide || only === 0) {
       drawCurves(curves, area, data, values);
@@ -169,14 +167,13 @@ function buildPlane() {
     query: svg("path", lined(INK.query, 3)),
     key: svg("path", lined(INK.key, 3)),
     names: svg("g", { "font-size": 14, "font-weight": 700, "text-anchor": "middle" }),
-    notes: svg("g", { "font-size": 12 }),
   };
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
 
 // Draws the pair's query and key at the shift, on top of the same vectors without a position. Circles show all points
 // that the tips can reach when an encoding is added, or when the vectors are rotated.
-function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n, shift, pair }, summed) {
+function drawPlane(plane, [left, size, unit], reach, bare, now, { m, n, shift, pair }, summed) {
   const centre = [left + size / 2 - (unit * (reach.left + reach.right)) / 2,
     TOP + size / 2 + (unit * (reach.down + reach.up)) / 2];
   const place = (x, y) => [centre[0] + x * unit, centre[1] - y * unit];
@@ -184,8 +181,9 @@ function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n,
   const [[bareQuery, bareKey], [query, key]] = [halves(bare), halves(now)];
   const [atM, atN] = [lowered(m + shift), lowered(n + shift)];
   redrawn(plane.titles, () => (summed
-    ? titled(left, 0, svg("tspan", inColour("muted"), "Sinusoidal"), `q + PE${atM} and k + PE${atN}`)
-    : titled(left, 0, svg("tspan", inColour("1"), "RoPE"), `R${atM}q and R${atN}k`)));
+    ? titled(left, 0, svg("tspan", inColour("muted"), `Sinusoidal, pair ${pair}`),
+      `q + PE${atM} and k + PE${atN}`)
+    : titled(left, 0, svg("tspan", inColour("1"), `RoPE, pair ${pair}`), `R${atM}q and R${atN}k`)));
   put(plane.axes, { d: `M${left + 8},${centre[1]}h${size - 16}M${centre[0]},${TOP + 8}v${size - 16}` });
   put(plane.circles, { d: summed ? circlePath(place(...bareQuery), unit) + circlePath(place(...bareKey), unit)
     : circlePath(centre, Math.hypot(...query) * unit) + circlePath(centre, Math.hypot(...key) * unit) });
@@ -218,11 +216,6 @@ function drawPlane(plane, [left, size, unit], reach, bare, now, product, { m, n,
   redrawn(plane.names, () => spots.map(([name, x, y, paint]) => {
     return svg("text", { x, y: y + 5, ...inColour(paint) }, name);
   }));
-  const below = TOP + size + 14;
-  redrawn(plane.notes, () => [
-    svg("text", { x: left, y: below, class: "rb-quiet" }, `angle ${exact(Math.abs(between), 4)} rad`),
-    svg("text", { x: left, y: below + 18, class: "rb-quiet" }, `pair ${pair} gives ${exact(product, 4)}`),
-  ]);
 }
 
 // The angle from the key to the query, counter-clockwise, between −π and π.

@@ -18,8 +18,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     Both scores, summed over all pairs, are given at the shift (``rope``, ``added``), without a shift (``ropeHome``,
     ``addedHome``), and at every shift (``ropeCurve``, ``addedCurve``). The chosen pair is given before the rotation
     (``bare``), after it (``turned``), and with the encoding added instead (``summed``), each time as x and y of the
-    query followed by x and y of the key. ``turnedProduct`` and ``summedProduct`` are the pair's contributions to the
-    two scores.
+    query followed by x and y of the key.
 
     >>> from ropebook.explorers.lock import Lock
     >>> figure = Lock(m=7, n=3)
@@ -50,8 +49,6 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
         "bare": [*q[both].tolist(), *k[both].tolist()],
         "turned": torch.cat(turned).tolist(),
         "summed": torch.cat(summed).tolist(),
-        "turnedProduct": torch.dot(*turned).item(),
-        "summedProduct": torch.dot(*summed).item(),
     }
 
 
@@ -69,8 +66,6 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
         **dict.fromkeys(("rope", "ropeHome", "ropeCurve"), rope.sum().item()),
         **dict.fromkeys(("added", "addedHome", "addedCurve"), added.sum().item()),
         **dict.fromkeys(("bare", "turned", "summed"), longest),
-        "turnedProduct": rope[pair].item(),
-        "summedProduct": added[pair].item(),
     }
 
 
