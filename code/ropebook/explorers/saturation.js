@@ -5,7 +5,7 @@ import { entropy, lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } 
 import { tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import {
-  axis, bandPath, fitCanvas, inColour, lined, NARROW, paintCells, scale, textWidth, titled,
+  axis, bandPath, cover, fitCanvas, inColour, lined, NARROW, paintCells, scale, textWidth, titled,
 } from "./kit/drawing.js";
 import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
@@ -145,7 +145,7 @@ function barsOf({ wide, barsLeft, barsWidth, mapHeight, mapFloor }, { weights },
 // Draws the parts that don't change with d. If a column of pixels covers several values of d, the map shows their mean
 // weights, and the curve becomes a band from the smallest to the largest value.
 function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) {
-  const { width, wide, height, mapHeight, mapFloor, floor, columns, x, y } = places;
+  const { width, wide, height, mapHeight, mapFloor, top, floor, columns, x, y } = places;
   const here = scaled ? "1" : "2";
   const firstDims = Array.from({ length: columns + 1 }, (_, column) => Math.round(MOST_DIMS ** (column / columns)));
   const map = [LEFT, MAP_TOP, columns, mapHeight];
@@ -182,7 +182,9 @@ function drawDims(canvas, group, places, data, { n_keys: keys, scaled }, theme) 
       wide ? "the size of the gradient; the line is this draw" : "for q·k; line: this draw"),
     ...legend(places),
     ...[1, 2, 3].map((n) => level(power(n), "grid")), level(floor, "muted"),
-    band, ...dots(data.medianScaled, 1), ...dots(data.medianRaw, 2), sideways, up,
+    band, ...dots(data.medianScaled, 1), ...dots(data.medianRaw, 2),
+    cover([LEFT, MAP_TOP, LEFT + columns, mapFloor]),
+    cover([LEFT - 4, Math.min(top, floor) - 4, LEFT + columns + 4, floor + 4]), sideways, up,
     svg("text", { x: LEFT + columns / 2, y: floor + 38, "text-anchor": "middle", "font-size": 12, class: "rb-quiet" },
       "head dimension d"),
   ]);

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from ropebook.explorers.saturation import Saturation
 from tests.explorers.oracles import expected_of
@@ -35,3 +36,18 @@ def test_saturation_shows_what_python_computes(opened):
     top, floor = 46 + 202 + 66, 480 - 42
     height = (floor - float(cursor.get_attribute("cy"))) / (floor - top)
     assert 1e-4 * (0.5 / 1e-4) ** height == pytest.approx(expected["gradient"], rel=1e-5)
+
+
+def test_while_the_page_asks_the_figure_shows_a_single_d(opened):
+    page = opened([Saturation(dim=4, n_keys=16, draw=1, scaled=False)])
+    covers = page.locator(".rb-covers")
+    expect(covers).to_have_count(2)
+    for one in covers.all():
+        expect(one).to_be_hidden()
+        left, width = (float(one.get_attribute(name)) for name in ("x", "width"))
+        bars = float(page.locator(".rb-weight").first.get_attribute("x"))
+        assert left <= 38  # here d = 1, and at the right end d = 512
+        assert bars - 36 <= left + width < bars
+    page.locator(".rb").evaluate("root => root.classList.add('rb-hides-curves')")
+    for one in covers.all():
+        expect(one).to_be_visible()
