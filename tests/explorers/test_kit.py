@@ -324,10 +324,14 @@ def test_sliders_reach_every_end_and_come_back():
 
 def test_keys_step_and_stop_at_the_limits():
     cases = [
-        (NUMBER, 64, "ArrowRight", 66),
-        (NUMBER, 64, "ArrowUp", 66),
-        (NUMBER, 64, "ArrowLeft", 62),
-        (NUMBER, 64, "ArrowDown", 62),
+        (NUMBER, 64, "ArrowRight", 68),  # a hundredth of the slider multiplies the value by 256^(1/100)
+        (NUMBER, 64, "ArrowUp", 68),
+        (NUMBER, 64, "ArrowLeft", 60),
+        (NUMBER, 64, "ArrowDown", 60),
+        (NUMBER, 16, "ArrowRight", 18),  # but at least by one step
+        (NUMBER, 16, "ArrowLeft", 14),
+        (FROM_ZERO, 4095, "ArrowLeft", 3768),
+        (EVEN_SLIDER, 4, "ArrowRight", 5),
         (NUMBER, 64, "PageUp", 128),
         (NUMBER, 64, "PageDown", 32),
         (NUMBER, 512, "ArrowRight", 512),
@@ -348,6 +352,9 @@ def test_keys_step_and_stop_at_the_limits():
     ]
     found = js.kit("return input.map(([dial, value, key]) => nudge(dial, value, key));", [c[:3] for c in cases])
     assert found == pytest.approx([case[3] for case in cases], rel=1e-12)
+    finely = [(NUMBER, 64, "ArrowUp", 66), (NUMBER, 2, "ArrowDown", 2), (FROM_ZERO, 4095, "ArrowDown", 4094)]
+    found = js.kit("return input.map(([dial, value, key]) => nudge(dial, value, key, true));", [c[:3] for c in finely])
+    assert found == [case[3] for case in finely]
 
 
 def test_writing_replaces_own_entries_and_keeps_the_others():

@@ -199,12 +199,23 @@ def dials_turn_by_keys(page, entry, figure):
     for name, trait in entry.kind.dial_traits().items():
         if isinstance(trait, Whole):
             slider = page.get_by_role("slider", name=f"{trait.declared()['label']}, slider", exact=True)
-            now = own(page, entry)[name]
-            key, by = ("ArrowRight", trait.step) if now < trait.max else ("ArrowLeft", -trait.step)
+            values, at = own(page, entry), float(slider.input_value())
+            now, most = values[name], trait.max
+            if trait.within:
+                most = min(most, trait.within.most(values[trait.within.dial]))
+            key, sign = ("ArrowRight", 1) if now < most else ("ArrowLeft", -1)
             slider.press(key)
-            assert own(page, entry)[name] == now + by, name
-            expect(slider).to_have_attribute("aria-valuetext", str(now + by))
-            slider.press("ArrowLeft" if by > 0 else "ArrowRight")
+            then, moved = own(page, entry)[name], sign * (float(slider.input_value()) - at)
+            if trait.declared()["log"]:  # by one step or, if that is more, by about a hundredth of the slider
+                assert sign * (then - now) >= trait.step, name
+                assert moved > 5 or then in (trait.min, most), name
+            else:
+                assert then == now + sign * trait.step, name
+            expect(slider).to_have_attribute("aria-valuetext", str(then))
+            field = page.get_by_role("textbox", name=trait.declared()["label"], exact=True)
+            field.press("ArrowDown" if sign > 0 else "ArrowUp")
+            assert own(page, entry)[name] == then - sign * trait.step, name
+            enter(page, trait.declared()["label"], now)
         elif isinstance(trait, Switch):
             page.get_by_role("switch", name=trait.declared()["label"], exact=True).focus()
             page.keyboard.press("Space")

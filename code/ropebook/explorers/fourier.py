@@ -61,7 +61,7 @@ class Fourier(Explorer):
         label="Distance Δ",
         below="distances are counted from 0 here",
         above="the longest range ends there",
-        note="Where the products are added up. An arrow key moves it by one.",
+        note="Where the products are added up. In the field, an arrow key moves it by one.",
         more=True,
         within=Within("span"),
     )

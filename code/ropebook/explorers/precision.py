@@ -56,7 +56,7 @@ class Precision(Explorer):
         label="First position",
         below="positions are counted from 0",
         above="further on, even float32 merges positions",
-        note="An arrow key moves it by one; Page Up doubles it.",
+        note="In the field, an arrow key moves it by one; Page Up doubles it.",
         more=True,
     )
     count = Whole(

@@ -73,7 +73,7 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
   };
 }
 
-// The keys and the value of a handle for one dial. Arrow and page keys work as on the dial's slider; Home and End go to
+// The keys and the value of a handle for one dial. Arrow and page keys work as in the dial's field; Home and End go to
 // the current limits. limits(values) returns [smallest, largest] if they differ from the dial's own limits.
 // text(values) returns the value as screen readers announce it.
 export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {}) {
@@ -83,7 +83,7 @@ export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {
     keys(key) {
       if (!KEYS.includes(key)) return null;
       const [min, max] = limits(app.values());
-      const goal = key === "Home" ? min : key === "End" ? max : nudge(dial, now(app.values()), key);
+      const goal = key === "Home" ? min : key === "End" ? max : nudge(dial, now(app.values()), key, true);
       return { [dial.trait]: Math.min(max, Math.max(min, goal)) };
     },
     value(values) {

@@ -70,10 +70,10 @@ export function numberDial(dial, id, app) {
     put(slider, { "aria-valuetext": text });
     reset.show(value);
   };
-  const keys = (allowed) => (event) => {
+  const keys = (allowed, finely = false) => (event) => {
     if (!allowed.includes(event.key)) return;
     event.preventDefault();
-    turn(nudge(now, current(), event.key));
+    turn(nudge(now, current(), event.key, finely));
   };
   app.listen(field, "input", () => (typing = true));
   app.listen(field, "change", () => {
@@ -84,7 +84,7 @@ export function numberDial(dial, id, app) {
     typing = false;
     show(current());
   });
-  app.listen(field, "keydown", keys(["ArrowUp", "ArrowDown", "PageUp", "PageDown"]));
+  app.listen(field, "keydown", keys(["ArrowUp", "ArrowDown", "PageUp", "PageDown"], true));
   app.listen(slider, "input", () => turn(fromSlider(now, Number(slider.value))));
   app.listen(slider, "keydown", keys(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown"]));
   const box = html("div", { class: "rb-dial" }, html("label", { for: id }, dial.label), field, reset.button, slider);
