@@ -13,6 +13,7 @@ import { levels, pathOf } from "./kit/intervals.js";
 import { styled } from "./kit/legend.js";
 import { named } from "./kit/naming.js";
 import { panels } from "./kit/panels.js";
+import { play } from "./kit/play.js";
 import { MODEL } from "./kit/model.js";
 import { loadWeights, startWorker } from "./kit/worker.js";
 import { explorer } from "./kit/mount.js";
@@ -85,7 +86,7 @@ function compute(dials) {
   const theta = Array.from(invFreq(HEAD_DIM, dials.base));
   const { at, bits, plain } = result;
   const shown = bytesOf(at);
-  const byte = Math.min(at.byte, shown.length - 1);
+  const [byte, looked] = [dials.byte, at.byte].map((one) => Math.min(one, shown.length - 1));
   return {
     bytes, // the bytes to read
     theta: FREQUENCIES[dials.method]?.(theta, dials, places) ?? theta,
@@ -96,6 +97,7 @@ function compute(dials) {
     bits,
     plain, // the bits that each byte costs the model as it was trained
     byte, // the chosen byte, counted from 0
+    looked, // the byte for which the next entry was computed
     row: result.row, // what a head attends to when it predicts that byte
     means: [means(bits), means(plain)], // the mean bits within L and, if the text is long enough, beyond L
   };
@@ -182,12 +184,24 @@ function company({ model, page }) {
 // ---- On the page ----
 
 const LEFT = 40;
-const LEVELS = 8; // number of shades for a byte's background and for its underline
-const DEAR = 8; // the number of bits at which the underline of a byte has its full colour
+const LEVELS = 8; // the number of shades for a byte's background and for its colour
+const [CHEAP, DEAR] = [2, 6]; // the numbers of bits at which a byte begins to redden, and at which it is red
+const PACE = 80; // bytes per second
+const [CELL, LINE] = [6.8, 14]; // the size of a character's cell, and of a row
+const BETWEEN = 24; // between two columns of text
+const TEXT_HEIGHT = 289; // if the picture also has the curve
 
 function build(stage, app) {
   const panelAt = panels(app, ["Bits", "Text"], { least: 520 });
   const says = html("p", { class: "rb-note", "aria-live": "polite", style: "min-height: 1.5em" });
+  const playing = play(app, {
+    advance: ({ byte }, seconds) => (byte >= plot.last ? null
+      : { byte: Math.min(plot.last, byte + Math.floor(PACE * seconds)) }),
+    again: { byte: 1 },
+    rewinds: true,
+    ended: () => app.redraw(),
+    step: 16 / PACE,
+  });
   app.tools.append(says);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const pads = { curve: html("div"), text: html("div") };
@@ -203,9 +217,7 @@ function build(stage, app) {
   const showText = hand(app, pads.text, {
     label: "Chosen byte, in the text", area: true,
     at(x, y) {
-      const column = Math.min(plot.columns - 1, Math.max(0, Math.floor(x / plot.cell)));
-      const row = Math.max(0, Math.floor((y - plot.textTop) / plot.line));
-      return { byte: Math.min(plot.last, Math.max(1, row * plot.columns + column)) };
+      return { byte: Math.min(plot.last, Math.max(1, plot.text.byteAt(x, y))) };
     },
     ...ofDial(app, byteDial, { limits, text: sayByte }),
   });
@@ -218,15 +230,12 @@ function build(stage, app) {
   return ({ data, values, width, most }) => {
     const panel = panelAt(width, most);
     const last = data.shown.length - 1;
-    const columns = width < NARROW ? 40 : 64;
-    const rows = Math.ceil((last + 1) / columns);
-    const textHead = panel === 1 ? 0 : most - 44 - 17 * Math.ceil((LONGEST_TEXT + 1) / 64);
+    const textHead = panel === 1 ? 0 : most - 44 - TEXT_HEIGHT;
     const textTop = textHead + 44;
     plot = {
       from: LEFT, to: width - 12, top: 56,
       floor: panel === 0 ? most - 40 : textHead - 46,
-      last, columns, cell: width / columns, textTop,
-      line: Math.min(17, (most - textTop) / Math.ceil((LONGEST_TEXT + 1) / columns)),
+      last, text: textIn([0, textTop, width, most - textTop], data),
     };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     redrawn(picture, () => [
@@ -236,8 +245,8 @@ function build(stage, app) {
     pads.curve.hidden = panel === 1;
     pads.text.hidden = panel === 0;
     showCurve([plot.from, plot.top, plot.to - plot.from, Math.max(0, plot.floor - plot.top)]);
-    showText([0, textTop, width, rows * plot.line]);
-    app.beside.ask(values, data);
+    showText([0, textTop, width, most - textTop]);
+    if (!playing()) app.beside.ask(values, data);
   };
 }
 
@@ -284,7 +293,10 @@ function curves(plot, data, { result }, width) {
     svg("path", { d: `M${limit},${top}V${floor}`, ...lined("muted", 1.5) }),
     svg("text", { x: limit - 4, y: top + 10, "font-size": 12, "text-anchor": "end" }, `L = ${TRAINED}`),
     svg("text", { x: to, y: floor + 34, "font-size": 12, "text-anchor": "end", class: "rb-quiet" }, "byte"),
-    ...items.map((item) => svg("path", { d: pathOf(item.points), ...styled(item.look), ...item.more })).reverse(),
+    ...items.flatMap(({ points: all, look, more }) => [
+      svg("path", { d: pathOf(all.slice(data.byte - 1)), ...styled(look), class: `rb-ahead ${more.class ?? ""}` }),
+      svg("path", { d: pathOf(all.slice(0, data.byte)), ...styled(look), ...more }),
+    ]).reverse(),
     ...named(items, [from, top, to, floor]),
     svg("path", { d: `M${x(data.byte)},${top}V${floor}`, ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
   ];
@@ -296,50 +308,92 @@ function letterOf(byte) {
   return byte > 31 && byte < 127 ? String.fromCharCode(byte) : "·";
 }
 
-function letters({ columns, cell, line, textTop, last }, data, { result: { at } }, head) {
-  const place = (k) => [(k % columns) * cell, textTop + Math.floor(k / columns) * line];
-  const [wide, high] = [cell.toFixed(1), line.toFixed(1)];
-  // Builds one path per level by joining what `draws` returns for every byte at that level.
-  const leveled = (levels, draws) => {
-    const paths = Array.from({ length: LEVELS }, () => "");
-    levels.forEach((level, k) => {
-      const [x, y] = place(k);
-      if (level > 0) paths[Math.min(level, LEVELS) - 1] += draws(x.toFixed(1), y);
-    });
-    return paths;
-  };
-  const most = Math.max(...data.row);
-  const grounds = leveled(
-    data.row.map((weight) => Math.round(LEVELS * Math.sqrt(weight / most))),
-    (x, y) => `M${x},${y.toFixed(1)}h${wide}v${high}h-${wide}z`,
-  );
-  const costs = leveled(
-    [0, ...data.bits].map((bits) => Math.round(LEVELS * bits / DEAR)),
-    (x, y) => `M${x},${(y + line - 0.5).toFixed(1)}h${wide}`,
-  );
-  const rows = Array.from({ length: Math.ceil((last + 1) / columns) }, (_, row) => {
-    return data.shown.slice(row * columns, (row + 1) * columns);
+// Breaks a text into rows, at its line breaks, and between two words if a row would become too long. Returns the row
+// and the column of each byte. Spaces at the end of a row hang over.
+function rowsOf(bytes, columns) {
+  const blank = (byte) => byte === 32 || byte === 10;
+  let [row, column] = [0, 0];
+  return bytes.map((byte, k) => {
+    if (!blank(byte)) {
+      const end = k === 0 || blank(bytes[k - 1]) ? bytes.findIndex((one, n) => n > k && blank(one)) : k + 1;
+      const length = (end < 0 ? bytes.length : end) - k;
+      if (column === columns || (column > 0 && length <= columns && column + length > columns)) {
+        [row, column] = [row + 1, 0];
+      }
+    }
+    const place = [row, column];
+    [row, column] = byte === 10 ? [row + 1, 0] : [row, Math.min(columns, column + 1)];
+    return place;
   });
-  const [x, y] = place(data.byte);
-  const [endX, endY] = place(TRAINED);
-  const size = Math.min(14, Math.max(11, cell * 1.5));
+}
+
+// Where the bytes are in an area that has one or two columns of text. If they don't all fit, the rows around the chosen
+// byte are shown. place(k) returns the upper left corner of a byte's cell, or null if it isn't shown.
+function textIn([left, top, width, height], { shown, byte }) {
+  const flows = width < NARROW ? 1 : 2;
+  const flow = (width - BETWEEN * (flows - 1)) / flows;
+  const columns = Math.floor(flow / CELL);
+  const rows = rowsOf(shown, columns);
+  const high = Math.max(1, Math.floor(height / LINE));
+  const room = flows * high;
+  const over = Math.max(0, rows.at(-1)[0] + 1 - room);
+  const start = Math.min(over, Math.max(0, rows[byte][0] - Math.floor(0.7 * room)));
+  return {
+    place(k) {
+      const [row, column] = [rows[k][0] - start, rows[k][1]];
+      if (row < 0 || row >= room) return null;
+      return [left + Math.floor(row / high) * (flow + BETWEEN) + column * CELL, top + (row % high) * LINE];
+    },
+    byteAt(x, y) {
+      const which = Math.min(flows - 1, Math.max(0, Math.floor((x - left) / (flow + BETWEEN))));
+      const row = start + which * high + Math.min(high - 1, Math.max(0, Math.floor((y - top) / LINE)));
+      const column = Math.floor((x - left - which * (flow + BETWEEN)) / CELL);
+      return rows.findLastIndex(([r, c]) => r < row || (r === row && c <= column));
+    },
+  };
+}
+
+const level = (share) => Math.round(LEVELS * Math.min(1, Math.max(0, share)));
+
+// The letters of some bytes as one text element.
+function lettersOf(bytes, ks, { place }, look) {
+  const found = ks.map((k) => [bytes[k], place(k)]).filter(([byte, at]) => at && byte !== 32 && byte !== 10);
+  if (!found.length) return [];
+  return [svg("text", {
+    x: found.map(([, [x]]) => (x + CELL / 2).toFixed(1)).join(" "),
+    y: found.map(([, [, y]]) => (y + 0.75 * LINE).toFixed(1)).join(" "),
+    "font-size": 11, "text-anchor": "middle", ...look,
+    style: `font-family: ui-monospace, monospace; ${look.style ?? ""}`,
+  }, found.map(([byte]) => letterOf(byte)).join(""))];
+}
+
+function letters({ text, last }, data, { result: { at } }, head) {
+  const most = Math.max(...data.row);
+  const grounds = Array.from({ length: LEVELS }, () => "");
+  data.row.forEach((weight, k) => {
+    const [shade, place] = [level(Math.sqrt(weight / most)), text.place(k)];
+    if (shade && place) grounds[shade - 1] += `M${place[0].toFixed(1)},${place[1]}h${CELL}v${LINE}h-${CELL}z`;
+  });
+  const reds = [0, ...smoothed(data.bits)].map((bits) => level((bits - CHEAP) / (DEAR - CHEAP)));
+  const all = data.shown.map((_, k) => k);
+  const [read, ahead] = [all.filter((k) => k <= data.byte), all.filter((k) => k > data.byte)];
+  const written = [[read, {}], [ahead, { class: "rb-ahead" }]].flatMap(([ks, more]) => [
+    ...lettersOf(data.shown, ks, text, more),
+    ...Array.from({ length: LEVELS }, (_, shade) => shade + 1).flatMap((shade) => {
+      const style = `fill: var(--rb-5); opacity: ${shade / LEVELS}`;
+      return lettersOf(data.shown, ks.filter((k) => reds[k] === shade), text, { ...more, style });
+    }),
+  ]);
+  const [here, end] = [text.place(data.byte), last > TRAINED && text.place(TRAINED)];
   return [
-    ...titled(0, head, "The text, underlined by cost in bits",
+    ...titled(0, head, "The text, red where bytes cost many bits",
       `Blue: what layer ${at.layer}, head ${at.head} attends to from the frame`),
-    ...grounds.map((d, level) => svg("path", { d, style: `fill: var(--rb-1); opacity: ${0.08 * (level + 1)}` })),
-    ...costs.map((d, level) => svg("path", {
-      d, style: `stroke: var(--rb-5); stroke-width: 2; opacity: ${(level + 1) / LEVELS}`,
+    svg("g", { class: "rb-ahead" }, ...grounds.map((d, shade) => {
+      return svg("path", { d, style: `fill: var(--rb-1); opacity: ${0.08 * (shade + 1)}` });
     })),
-    ...rows.map((row, r) => svg("text", {
-      y: (textTop + (r + 0.75) * line).toFixed(1), "font-size": size, "text-anchor": "middle",
-      style: "font-family: ui-monospace, monospace",
-    }, ...[(byte) => byte !== 32 && byte !== 10, (byte) => byte === 10].map((kind, quiet) => {
-      const found = row.flatMap((byte, c) => (kind(byte) ? [[((c + 0.5) * cell).toFixed(1), letterOf(byte)]] : []));
-      return svg("tspan", { x: found.map(([at]) => at).join(" "), ...(quiet ? { class: "rb-quiet" } : {}) },
-        found.map(([, letter]) => letter).join(""));
-    }))),
-    svg("rect", { x, y, width: cell, height: line, ...lined("ink", 1.75) }),
-    ...(last > TRAINED ? [svg("path", { d: `M${endX},${endY}v${line}`, ...lined("2", 3) })] : []),
+    ...written,
+    ...(here ? [svg("rect", { x: here[0], y: here[1], width: CELL, height: LINE, ...lined("ink", 1.75) })] : []),
+    ...(end ? [svg("path", { d: `M${end[0]},${end[1]}v${LINE}`, ...lined("2", 3) })] : []),
   ];
 }
 
@@ -355,14 +409,14 @@ function stats({ means: [[within, beyond], [, plain]], byte, bits, shown }, { re
   ];
 }
 
-function describe({ means: [[within, beyond], [, plain]], row, shown, byte, fresh }, { result }) {
+function describe({ means: [[within, beyond], [, plain]], row, shown, looked, fresh }, { result }) {
   const most = row.indexOf(Math.max(...row));
-  const looked = `Layer ${result.at.layer}, head ${result.at.head} attends most to ${quoted(shown[most])}, `
-    + `${count(byte - most, "byte")} back: ${percent(row[most])}.`;
+  const attends = `Layer ${result.at.layer}, head ${result.at.head} attends most to ${quoted(shown[most])}, `
+    + `${count(looked - most, "byte")} back: ${percent(row[most])}.`;
   const costs = beyond === undefined ? "The text ends before the trained length."
     : `A byte costs ${exact(beyond, 2)} bits beyond the trained length and ${exact(within, 2)} within it`
       + (plain === undefined || plain === beyond ? "." : `; as trained, it costs ${exact(plain, 2)} beyond it.`);
-  return `${fresh ? "" : "The model has not read the text at these settings yet. "}${costs} ${looked}`;
+  return `${fresh ? "" : "The model has not read the text at these settings yet. "}${costs} ${attends}`;
 }
 
 function parseOwn(text) {

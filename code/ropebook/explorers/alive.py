@@ -198,9 +198,8 @@ class Alive(Explorer):
             "bits, against the position of the byte. A line marks the trained "
             "length. Beyond that length, the model as trained needs more and more "
             "bits, while with a method it keeps working. Below is the text itself. "
-            "Each byte is underlined according to its cost, and the bytes that a "
-            "head attends to when it predicts the chosen byte have a darker "
-            "background."
+            "Its letters redden where bytes cost more, and the bytes that a head "
+            "attends to when it predicts the chosen byte have a darker background."
         )
 
     @traitlets.validate("own")

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from ropebook.explorers.alive import READ, Alive
 from ropebook.lab import reading
 from tests.explorers.oracles import expected_of
-from tests.site.figures import data, dials, enter, stats
+from tests.site.figures import data, dials, enter, stage_width, stats
 
 FOUND = "() => document.querySelector('.explorer-live').ropebook.values().result"
 READ_WHOLE = """([name, value]) => {
@@ -123,11 +123,50 @@ def test_without_the_file_it_says_so_and_stays_as_it_was(opened):
 def test_the_byte_in_question_is_taken_in_the_text_and_on_the_curve(opened):
     page = opened([Alive()])
     pads = page.locator(".rb-hand")
-    text = pads.nth(1).bounding_box()
-    pads.nth(1).click(position={"x": text["width"] * 10.5 / 64, "y": 17 * 2.5})
-    assert dials(page)["byte"] == 138
+    pads.nth(1).click(position={"x": 6.8 * 8.5, "y": 14 * 0.5})
+    assert dials(page)["byte"] == 8
+    frame = page.locator(".rb-stage svg > rect").last
+    assert [float(frame.get_attribute(name)) for name in ("x", "width")] == pytest.approx([6.8 * 8, 6.8])
     curve = pads.nth(0).bounding_box()
     pads.nth(0).click(position={"x": curve["width"] / 2, "y": 20})
     assert dials(page)["byte"] == pytest.approx(384, abs=2)
     pads.nth(1).press("ArrowRight")
     assert dials(page)["byte"] == pytest.approx(385, abs=2)
+
+
+def test_the_text_has_its_own_line_breaks_and_whole_words(opened):
+    page = opened([Alive(length=500)])
+    letters = page.locator(".rb-stage svg text:not([style*='--rb-5'])").evaluate_all(
+        """all => all.filter((one) => one.getAttribute('x').includes(' ')).flatMap((one) => {
+          const [xs, ys] = ['x', 'y'].map((name) => one.getAttribute(name).split(' ').map(Number));
+          return [...one.textContent].map((letter, k) => [letter, xs[k], ys[k]]);
+        })"""
+    )
+    half = stage_width(page) / 2
+    rows: dict[tuple, str] = {}
+    for letter, x, y in sorted(letters, key=lambda one: (one[1] > half, one[2], one[1])):
+        column = round((x - (half + 12 if x > half else 0)) / 6.8 - 0.5)
+        rows[x > half, y] = rows.get((x > half, y), "").ljust(column) + letter
+    text = READ["classes"][:501]
+    assert " ".join(rows.values()).split() == text.split()
+    short = [line for line in text.split("\n") if line.strip() and len(line) < 40]
+    assert len(short) > 10
+    assert set(short) <= set(rows.values())
+
+
+def test_play_reads_the_text_from_its_beginning(opened):
+    page = opened([Alive(length=150)], reduced_motion="no-preference")
+    assert dials(page)["byte"] == 150
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function(
+        """() => {
+          const { byte } = document.querySelector('.explorer-live').ropebook.values();
+          const ahead = [...document.querySelectorAll('.rb-stage .rb-ahead')];
+          return byte > 1 && byte < 150 && ahead.some((one) => one.tagName === 'text')
+            && ahead.every((one) => getComputedStyle(one).visibility === 'hidden');
+        }"""
+    )
+    page.wait_for_function(LOOKED, arg=[2, 1, 150])
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    assert dials(page)["byte"] == 150
+    expect(page.locator(".rb-stage .rb-ahead").first).not_to_have_css("visibility", "hidden")

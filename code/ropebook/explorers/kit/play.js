@@ -8,27 +8,37 @@ const LONGEST = 0.1; // the maximum number of seconds between two frames, so tha
 // Adds a Play button to the figure's tools.
 //   advance(values, seconds)  the dials after this many seconds, { trait: value }; null at the end of the animation
 //   again                     optional: the dials from which to start over if Play is pressed at the end
+//   rewinds                   whether Play always starts over, unless the reader has paused just before
+//   ended                     optional: called when the animation stops
 //   step                      the number of seconds by which one press advances for readers who prefer reduced motion
-// The animation stops when the reader moves a dial, when the figure is scrolled out of view, and at the end.
-export function play(app, /** @type {Record<string, any>} */ { advance, again = {}, step = 1 }) {
+// The animation stops when the reader moves a dial, when the figure is scrolled out of view, and at the end. While it
+// plays, whatever has the class rb-ahead is hidden. Returns a function that says whether it is playing.
+export function play(app, /** @type {Record<string, any>} */ { advance, again = {}, rewinds, ended, step = 1 }) {
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   const button = app.tools.appendChild(html("button", { type: "button", class: "rb-button" }));
   let run = null; // while it plays: the values at the start, the seconds since then, and the values it has set
+  let left = null; // the values at which the animation last stopped
   const atEnd = () => advance(app.values(), 1e-3) === null;
   const name = () => setText(button, run ? "Pause" : calm.matches ? "Step" : "Play");
+  const mark = (on) => button.closest(".rb").classList.toggle("rb-playing", on);
   const stop = () => {
-    run?.over.abort();
+    if (!run) return name();
+    run.over.abort();
     run = null;
+    left = app.values();
     name();
+    mark(false);
+    return ended?.();
   };
   const tick = () => requestAnimationFrame(() => button.dispatchEvent(new Event("frame")));
 
   app.listen(button, "click", () => {
     if (run) return stop();
-    if (atEnd()) app.change(again);
+    if (atEnd() || (rewinds && !(left && same(app.values(), left)))) app.change(again);
     if (calm.matches) {
       const next = advance(app.values(), step);
       if (next) app.change(next);
+      left = app.values();
       return undefined;
     }
     const over = new AbortController();
@@ -38,6 +48,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
     sight.observe(button.closest(".rb").querySelector(".rb-stage"));
     over.signal.addEventListener("abort", () => sight.disconnect());
     name();
+    mark(true);
     tick();
     return undefined;
   });
@@ -60,6 +71,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
   });
   app.listen(calm, "change", stop);
   name();
+  return () => run !== null;
 }
 
 // Plays the dial "position" from its current value to `most`, at `pace` positions per second.

@@ -292,7 +292,7 @@ ${variables((_, [, dark]) => dark)}
 @container (max-width: 47.99rem) {
   .rb-try-both > [inert] { display: none; }
 }
-.rb-hides-words :is(.rb-stats, .rb-summary), .rb-hides-curves .rb-tells { visibility: hidden; }
+.rb-hides-words :is(.rb-stats, .rb-summary), .rb-hides-curves .rb-tells, .rb-playing .rb-ahead { visibility: hidden; }
 .rb-covers { fill: var(--rb-paper); stroke: var(--rb-muted); stroke-dasharray: 2 4; rx: 4px; }
 .rb-hides-curves .rb-covers { visibility: visible; }
 .rb-hides-words .rb-words-all::before {
