@@ -22,6 +22,7 @@ from benchmarks import real as script
 from ropebook import results
 from ropebook.real import published, rule, stored, texts
 from ropebook.rotary_attention import LlamaModel
+from tests import tiny_gguf
 
 
 @pytest.fixture
@@ -56,6 +57,41 @@ def test_what_was_interrupted_is_not_there(folder):
     assert not (folder / "real").exists()
     script.measure("loss-one", dict)
     assert results.load("loss-one")["model"]
+
+
+@pytest.fixture
+def tiny(folder, monkeypatch):
+    """Replace the published model by a tiny random one in a GGUF file, whose heads have 32 pairs too, and the texts by
+    short ones. Return the path of the file."""
+    path = tiny_gguf.write(folder / "tiny.gguf", tiny_gguf.llama(heads=2, kv_heads=1, dim=128, layers=1))
+    monkeypatch.setattr(published, "FOLDER", folder / "runs")
+    monkeypatch.setattr(published, "file", lambda: path)
+    monkeypatch.setattr(script, "LENGTH", 480)
+    monkeypatch.setattr(script, "STRETCH", 10)
+    monkeypatch.setattr(script, "SHORT", 64)
+    short = tuple(dataclasses.replace(text, read=lambda: tiny_gguf.TEXT * 3) for text in texts.EXPLORATION)
+    monkeypatch.setattr(texts, "EXPLORATION", short)
+    for cached in (script.loaded, script.tokens_of):
+        cached.cache_clear()
+    yield path
+    for cached in (script.loaded, script.tokens_of):
+        cached.cache_clear()
+
+
+def test_the_conversion_is_compared_with_leaving_it_out(tiny, folder, run):
+    run("convert")
+    found = results.load("conversion")
+    tokens = torch.tensor(script.loaded().tokenizer.encode(tiny_gguf.TEXT * 3))[:65]
+    file = script.real.read(tiny)
+    models = {
+        "converted": script.real.load(tiny, "interleaved").model,  # which needs no conversion
+        "unconverted": script.real.model(file, script.loaded().configuration, "half", convert=False),
+    }
+    expected = {name: script.real.losses(model, tokens).mean().item() for name, model in models.items()}
+    assert found["loss"] == pytest.approx(expected, abs=2e-5)
+    assert abs(expected["converted"] - expected["unconverted"]) > 0.01
+    assert found["tokens"] == 64
+    assert found["text_sha256"] == hashlib.sha256((tiny_gguf.TEXT * 3).encode()).hexdigest()
 
 
 def test_names_of_changes_are_those_that_the_rule_compares():
