@@ -1,5 +1,5 @@
-"""Explorer for the chapter about the published model. It shows how the model's scores depend on distance alone, and how
-that changes when some pairs are slowed down."""
+"""Explorer for the chapter about the published model. It shows how the model's scores depend on distance alone, how
+that changes when some pairs are slowed down, and what losses were measured then."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from typing import Any
 
 import traitlets
 
+from ropebook import results
 from ropebook.colours import meaning
 from ropebook.explorers import Explorer, Whole
 from ropebook.explorers.kit import dials
-from ropebook.real import rule, stored
+from ropebook.real import published, rule, stored
 
 PAIRS = 32
 REACH = 16_384
 """The largest distance that is shown."""
 STEP = 64
 """The distance between neighbouring points on a curve."""
-TRAINED = rule.WITHIN[1]
-MEASURED = ((22, 26), (23, 24), (27, 31), (17, 21), (12, 21))
-"""Bands of pairs, as (first, last). For each, the loss on the Python text was measured with the band slowed down by a
-factor of 2."""
+WITHIN, BEYOND = map(list, (rule.WITHIN, rule.BEYOND))
+"""The ranges of positions over which the two losses in the readouts are averaged."""
+TRAINED = WITHIN[1]
+BLOCK = 1024
+"""Each loss in the figure is the mean of so many tokens."""
+WEIGHTS = published.STORED
 
 
 class Penalty(Explorer):
@@ -38,8 +41,8 @@ class Penalty(Explorer):
 
     script = "penalty.js"
     colours = meaning(
-        blue="the score with slower pairs",
-        orange="new: distances beyond the trained length begin here",
+        blue="score and loss with slower pairs",
+        orange="new: what is beyond the trained length begins here",
     )
 
     first = Whole(
@@ -90,7 +93,8 @@ class Penalty(Explorer):
             "against the distance between query and key. In the original model, "
             "the score falls until shortly before the trained length and then "
             "rises again. With the chosen pairs slowed down, it keeps falling for "
-            "longer."
+            "longer. Beside them is the measured loss at each position of a text, "
+            "which climbs beyond the trained length in the original model."
         )
 
     def dials(self) -> dict[str, Any]:
@@ -103,22 +107,35 @@ def load() -> Mapping[str, Any]:
     """Load the numbers that the page contains.
 
     For each pair, ``real`` and ``imag`` are the two parts of its mean amplitude over all heads, and ``theta`` is its
-    frequency. ``losses`` has the measured losses in nats, within and beyond the trained length: one entry per band,
-    under a key such as "22-26", and one for the unchanged model, under "". ``FileNotFoundError`` is raised if any of
-    these were not measured.
+    frequency. For ``losses``, see `measured`. ``FileNotFoundError`` is raised if the mean scores or the losses of the
+    unchanged model were not measured.
     """
     bias = stored.bias()
     mean = bias.amplitudes.mean((0, 1))
-    changes = {"": "as-is"} | {f"{a}-{b}": f"slow-{a}-{b}" for a, b in MEASURED}
     return {
         "real": [round(x, 4) for x in mean.real.tolist()],
         "imag": [round(x, 4) for x in mean.imag.tolist()],
         "theta": bias.inv_freq.tolist(),
-        "losses": {
-            key: [
-                round(stored.loss_in("code", change, band), 3)
-                for band in (rule.WITHIN, rule.BEYOND)
-            ]
-            for key, change in changes.items()
-        },
+        "losses": measured(),
+    }
+
+
+def measured() -> dict[str, list[float]]:
+    """Return the loss of each block of 1,024 tokens in the Python text, in nats, for every band of pairs for which it
+    was measured, under keys such as "22-26/2": the first pair, the last pair and the factor. The key "" stands for the
+    unchanged model."""
+    bands = []
+    for path in results.find("bias").parent.glob("loss-code-slow-*.json"):
+        change = results.load(path.stem)["change"]
+        first, last = change["pairs"][0], change["pairs"][-1]
+        if len(change["pairs"]) == last - first + 1:
+            name = path.stem.removeprefix("loss-code-")
+            bands.append((first, last, change["factor"], name))
+    changes = {"": "as-is"} | {
+        f"{first}-{last}/{factor:g}": name
+        for first, last, factor, name in sorted(bands)
+    }
+    return {
+        key: [round(loss, 3) for loss in stored.losses("code", name).tolist()]
+        for key, name in changes.items()
     }

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ropebook.explorers.penalty import REACH, STEP
+from ropebook.real import rule
 from ropebook.real.bias import at
 
 
@@ -15,8 +16,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
     ``plain`` is the mean score at each distance for the unchanged model, and ``changed`` is the same with the pairs
     ``from`` … ``to`` slowed down. For both curves there is the value at the dial's distance (``…Here``), and the point
-    where the curve is lowest (``…Lowest``). ``plainLoss`` has the unchanged model's measured losses within and beyond
-    the trained length. ``loss`` has those of the changed model, if they were measured.
+    where the curve is lowest (``…Lowest``). ``plainLosses`` has the unchanged model's measured losses by position, and
+    ``plainLoss`` their means within and beyond the trained length. ``losses`` and ``loss`` have those of the changed
+    model, if they were measured.
 
     >>> from ropebook.explorers.penalty import Penalty
     >>> data = compute(Penalty(first=26, last=22).dials())
@@ -32,7 +34,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     places = torch.arange(0, REACH + 1, STEP, dtype=torch.float64)
     here = torch.tensor([dials["distance"]], dtype=torch.float64)
     curves = {name: at(amplitudes, rates, places) for name, rates in (("plain", theta), ("changed", slowed))}
-    key = {1: "", 2: f"{low}-{high}"}.get(dials["factor"])
+    key = "" if dials["factor"] == 1 else f"{low}-{high}/{dials['factor']:.17g}"
+    losses = bias["losses"].get(key)
     return {
         "from": low,
         "to": high,
@@ -40,17 +43,25 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
         "plainHere": at(amplitudes, theta, here).item(),
         "changedHere": at(amplitudes, slowed, here).item(),
         **{f"{name}Lowest": int(places[curve.argmin()]) for name, curve in curves.items()},
-        "loss": bias["losses"].get(key),
-        "plainLoss": bias["losses"][""],
+        "losses": losses,
+        "plainLosses": bias["losses"][""],
+        "loss": losses and in_bands(losses),
+        "plainLoss": in_bands(bias["losses"][""]),
     }
 
 
+def in_bands(losses: list[float]) -> list[float]:
+    return [rule.band_mean(losses, band) for band in (rule.WITHIN, rule.BEYOND)]
+
+
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the scale of the tolerance for each entry, given that a score is a sum of cosines and sines."""
+    """Return the scale of the tolerance for each entry, given that a score is a sum of cosines and sines, and a loss a
+    mean of some losses."""
     data, bias = compute(dials), dials["bias"]
     size = sum(map(abs, [*bias["real"], *bias["imag"]]))
     return {
         **{name: [size] * len(data[name]) for name in ("plain", "changed")},
         **dict.fromkeys(("plainHere", "changedHere"), size),
         **dict.fromkeys(("from", "to", "plainLowest", "changedLowest"), 0.0),
+        **{name: data[name] for name in ("loss", "plainLoss") if data[name]},
     }
