@@ -21,6 +21,7 @@ from ropebook.explorers.clocks import Clocks
 from ropebook.explorers.distance import Distance
 from ropebook.explorers.explain import EXAMPLES, Explain
 from ropebook.explorers.fourier import Fourier
+from ropebook.explorers.heads import MEASURES, Heads
 from ropebook.explorers.heatmap import Heatmap
 from ropebook.explorers.ladder import METHODS, Ladder
 from ropebook.explorers.lock import Lock
@@ -199,6 +200,16 @@ ALL = [
         {"dim": 128, "span": 1500},
         extremes=[{"dim": 512, "span": 4096, "peak": 4096, "distance": 4096, "draw": 9, "base": 1e7}],
         heaviest={"dim": 512, "span": 4096, "peak": 2000, "distance": 1000, "draw": 1},
+    ),
+    Entry(
+        Heads,
+        [
+            {"measure": measure, "layer": layer, "head": head}
+            for measure in MEASURES
+            for layer, head in ((1, 1), (30, 9), (17, 1), (19, 9))
+        ],
+        extremes=[{"layer": 1, "head": 1}, {"measure": "entropy", "layer": 30, "head": 9}, {"layer": 19, "head": 9}],
+        heaviest={"measure": "entropy", "layer": 30},
     ),
     Entry(
         Heatmap,

@@ -17,7 +17,7 @@ from ropebook import checks, results
 from ropebook.lab.tables import signed, with_interval
 from ropebook.real import published, rule
 from ropebook.real.bias import at
-from ropebook.real.heads import pair_shares
+from ropebook.real.heads import HeadMap
 from ropebook.real.rule import LENGTH, band_mean
 from ropebook.shapes import Float
 
@@ -154,6 +154,22 @@ def over_texts(change: str) -> Float[Tensor, " thousands"]:
     return found.view(len(texts), LENGTH // 1024, -1).mean((0, 2))
 
 
+def heads(text: str, change: str = "") -> HeadMap:
+    """Return the map of all heads, measured on short pieces of a text: float64. With a ``change``, such as "stop-0-15",
+    it is the map of the changed model.
+
+    >>> heads("code").previous.shape
+    torch.Size([30, 9])
+    """
+    found = results.load("-".join(filter(None, ("heads", text, change))))
+    numbers = {
+        name: torch.tensor(found[name], dtype=torch.float64)
+        for name in HeadMap._fields
+        if name != "edges"
+    }
+    return HeadMap(edges=found["edges"], **numbers)
+
+
 def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
     """Return each pair's share of the sum of |q_i||k_i| over the pairs of its head, measured on short pieces of a text:
     float64.
@@ -161,10 +177,7 @@ def shares(text: str) -> Float[Tensor, "layers heads pairs"]:
     >>> shares("code").shape
     torch.Size([30, 9, 32])
     """
-    found = results.load(f"heads-{text}")
-    return pair_shares(
-        *(torch.tensor(found[name], dtype=torch.float64) for name in "qk")
-    )
+    return heads(text).share()
 
 
 class Concentrated(NamedTuple):
