@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from ropebook.attention import repeat_heads
-from ropebook.real.bias import EARLY, at, distance_bias, drop
+from ropebook.real.bias import EARLY, at, distance_bias, drop, weights_by_distance
 from ropebook.real.layers import in_each_layer
 from ropebook.real.lookback import look_back
 from ropebook.rotary_attention import LlamaModel
@@ -91,6 +91,22 @@ def test_what_slowing_one_pair_takes_away_is_the_difference_of_two_curves(model)
         slower[pair] /= 3
         change = at(found, theta, distances) - at(found, slower, distances)
         torch.testing.assert_close(fallen[..., pair], change.mean(-1))
+
+
+def test_scores_that_depend_on_distance_alone_give_these_weights():
+    torch.manual_seed(0)
+    z = torch.randn(3, 2, 5, dtype=torch.complex128)
+    theta = torch.rand(5, dtype=torch.float64)
+    length, edges = 11, [0, 1, 2, 5, 11]
+    rows = []
+    for query in range(5, length):  # the second half, one query after another, without the first token
+        distances = torch.arange(query - 1, -1, -1, dtype=torch.float64)
+        weights = at(z, theta, distances).softmax(-1)
+        bins = itertools.pairwise(edges)
+        rows.append(torch.stack([weights[..., (distances >= a) & (distances < b)].sum(-1) for a, b in bins], -1))
+    found = weights_by_distance(z, theta, length, edges)
+    torch.testing.assert_close(found, torch.stack(rows).mean(0))
+    torch.testing.assert_close(found.sum(-1), torch.ones(3, 2, dtype=torch.float64))
 
 
 def test_a_look_back_is_what_the_weights_say_one_by_one(model):

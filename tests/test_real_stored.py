@@ -34,11 +34,34 @@ def test_a_missing_result_is_named(put):
         stored.losses("code", "as-is")
 
 
+# The map of one layer with four heads. Each key head is shared by two query heads.
+MAP = {
+    "first": [[0.5, 0.0, 0.0, 0.0]],
+    "own": [[0.1, 0.0, 0.0, 0.0]],
+    "previous": [[0.3, 0.0, 0.0, 0.0]],
+    "entropy": [[1.0, 0.0, 0.0, 0.0]],
+    "by_distance": [[[0.1, 0.4], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]],
+    "edges": [0, 1, 4],
+    "q": [[[1, 1], [3, 1], [1, 1], [1, 2]]],
+    "k": [[[1, 1], [1, 3]]],
+}
+
+
 def test_shares_pair_each_query_head_with_its_key_head(put):
-    # each key head is shared by two query heads
-    put("heads-code", q=[[[1, 1], [3, 1], [1, 1], [1, 2]]], k=[[[1, 1], [1, 3]]])
+    put("heads-code", **MAP)
     expected = [[[0.5, 0.5], [0.75, 0.25], [0.25, 0.75], [1 / 7, 6 / 7]]]
     torch.testing.assert_close(stored.shares("code"), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_a_map_of_the_heads_is_that_of_a_text_and_a_change(put):
+    put("heads-code", **MAP)
+    put("heads-code-stop-0-15", **{**MAP, "previous": [[0.01, 0.0, 0.0, 0.0]]})
+    found = stored.heads("code")
+    assert {name: value if name == "edges" else value.tolist() for name, value in found._asdict().items()} == MAP
+    assert found.first.dtype == torch.float64
+    assert stored.heads("code", "stop-0-15").previous.tolist() == [[0.01, 0.0, 0.0, 0.0]]
+    with pytest.raises(FileNotFoundError, match="heads-code-stop-0-31"):
+        stored.heads("code", "stop-0-31")
 
 
 @pytest.mark.parametrize("above", [-0.1, 1.5])

@@ -16,6 +16,7 @@ The first token is treated separately, because its keys are unlike all other key
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -84,6 +85,32 @@ def at(
         torch.ones_like(angles), angles
     )
     return turned.real.sum(-2)
+
+
+def weights_by_distance(
+    amplitudes: Complex[Tensor, "*heads pairs"],
+    inv_freq: Float[Tensor, " pairs"],
+    length: int,
+    edges: list[int],
+) -> Float[Tensor, "*heads bins"]:
+    """Compute the attention weights of heads whose scores depend on distance alone, as in `at`: float64, summed up in
+    bins between neighbouring ``edges``, as in `ropebook.real.heads.HeadMap`.
+
+    The weights are averaged over the queries in the second half of a text of ``length`` tokens. The first token gets no
+    weight, so the bins of a head sum to 1.
+
+    >>> flat = torch.zeros(1, dtype=torch.complex128)  # attends equally to all keys except the first
+    >>> weights_by_distance(flat, torch.tensor([1.0]), 4, [0, 1, 4])  # half for 2 keys, and a third for 3
+    tensor([0.4167, 0.5833], dtype=torch.float64)
+    """
+    scores = at(amplitudes, inv_freq, torch.arange(length, dtype=torch.float64))
+    sizes = (scores - scores.amax(-1, keepdim=True)).exp()
+    # The query at position m has keys at the distances 0 … m − 1, and divides by the sum of their sizes.
+    divided = 1 / sizes.cumsum(-1)[..., :-1]
+    divided[..., : length // 2 - 1] = 0
+    later = divided.flip(-1).cumsum(-1).flip(-1)  # of all queries beyond a distance
+    mean = sizes[..., :-1] * later / (length - length // 2)
+    return torch.stack([mean[..., a:b].sum(-1) for a, b in pairwise(edges)], -1)
 
 
 def drop(
