@@ -96,7 +96,7 @@ function layoutOf(width, most, shown) {
   };
 }
 
-function drawMap({ narrow, map: [left, top, width, height] }, { levels }, { measure, layer, head }) {
+function drawMap({ map: [left, top, width, height] }, { levels }, { measure, layer, head }) {
   const [across, down] = [width / LAYERS, height / HEADS];
   const corner = (k) => [left + Math.floor(k / HEADS) * across, top + (k % HEADS) * down];
   const paths = Array.from({ length: SHADES + 1 }, () => []);
@@ -110,10 +110,10 @@ function drawMap({ narrow, map: [left, top, width, height] }, { levels }, { meas
   const side = svg("g", { transform: `translate(${left} 0)` });
   axis(bottom, "bottom", (one) => left + (one - 0.5) * across, [1, 5, 10, 15, 20, 25, 30]);
   axis(side, "left", (one) => top + (one - 0.5) * down, [1, 5, 9]);
-  const colour = measure === "entropy" ? "no spread; dark: evenly over 1,024 tokens"
-    : `no weight on the ${MEASURES[measure]}; dark: all of it`;
+  const [none, all] = measure === "entropy" ? ["all to one token", "evenly to 1,024"]
+    : [`nothing to the ${MEASURES[measure]}`, "all"];
   return [
-    ...titled(0, 0, "All 270 heads", `${narrow ? "" : "a cell is a head. "}pale: ${colour}`),
+    ...titled(0, 0, "All 270 heads", `faint: ${none}; blue: ${all}`),
     svg("rect", { x: left, y: top, width, height, style: "fill: var(--rb-1); fill-opacity: 0.06" }),
     ...paths.map((path, shade) => svg("path", {
       d: path.join(""), style: `fill: var(--rb-1); fill-opacity: ${(0.94 * shade / SHADES).toFixed(3)}`,
@@ -167,7 +167,7 @@ function drawWeights({ narrow, weights: place }, { weights }) {
   const step = (width - gap) / weights.length;
   const at = (k) => left + (k + 0.5) * step + (k ? gap : 0);
   const bottom = svg("g", { transform: `translate(0 ${top + height})` });
-  const named = narrow ? [0, 2, 4, 6, 8, 11] : weights.map((_, k) => k).filter((k) => k !== 3 && k !== 9);
+  const named = narrow ? [0, 2, 4, 6, 8, 11] : [0, 1, 2, 4, 5, 6, 7, 8, 11];
   axis(bottom, "bottom", at, named, (k) => (k ? String(EDGES[k - 1]) : "1st"));
   return [
     ...titled(left - LEFT, top - HEADING, "Its attention",
@@ -187,7 +187,7 @@ function describe({ entropy, fast, longest, shares }, { layer, head }) {
 
 // A mean, and the range over the texts.
 function ranged([mean, low, high]) {
-  return [percent(mean), `${Math.round(100 * low)}–${percent(high)}`];
+  return [percent(mean), `${Math.round(100 * low)}–${percent(high).replace(" ", "\u00A0")}`];
 }
 
 export default explorer({

@@ -81,7 +81,7 @@ class Heads(Explorer):
     def _default_alt(self) -> str:
         return (
             "A map of the 270 heads of a published model, with a column for each "
-            "layer and a row for each head. A cell is darker if the head gives more "
+            "layer and a row for each head. A cell is bluer if the head gives more "
             "of its attention to the chosen token, or spreads it more widely. Below "
             "are two bar charts for one head: the share of each pair in the lengths "
             "of its queries and keys, and its attention weight by distance."

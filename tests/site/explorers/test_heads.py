@@ -11,26 +11,26 @@ from tests.explorers.oracles import expected_of
 from tests.site.figures import dials
 
 NAME = re.compile(r"^Layer \d+, head \d+\. Arrow keys")
-# The corners of the map's cells, and how dark each is.
+# The corners of the map's cells, and how blue each is.
 CELLS = """() => [...document.querySelectorAll('.rb-stage path')].flatMap((path) => {
-  const dark = path.style.fillOpacity;
-  return dark === '' ? [] : [...path.getAttribute('d').matchAll(/M([\\d.]+),([\\d.]+)h/g)].map((one) => {
-    return [Number(one[1]), Number(one[2]), Number(dark)];
+  const blue = path.style.fillOpacity;
+  return blue === '' ? [] : [...path.getAttribute('d').matchAll(/M([\\d.]+),([\\d.]+)h/g)].map((one) => {
+    return [Number(one[1]), Number(one[2]), Number(blue)];
   });
 })"""
 
 
 @pytest.mark.parametrize("width", [390, 1000])
 @pytest.mark.parametrize("measure", ["previous", "entropy"])
-def test_every_head_has_a_cell_as_dark_as_its_number(opened, width, measure):
+def test_every_head_has_a_cell_as_blue_as_its_number(opened, width, measure):
     figure = Heads(measure=measure)
     page = opened([figure], viewport={"width": width, "height": 900})
     cells = page.evaluate(CELLS)
     assert len(cells) == LAYERS * HEADS
     # sorted by columns, which are layers, and then by rows
-    darkness = [dark for *_, dark in sorted(cells)]
+    opacity = [blue for *_, blue in sorted(cells)]
     expected = expected_of(figure)["levels"]
-    assert max(abs(dark / 0.94 - level) for dark, level in zip(darkness, expected, strict=True)) < 0.022
+    assert max(abs(blue / 0.94 - level) for blue, level in zip(opacity, expected, strict=True)) < 0.022
 
 
 @pytest.mark.parametrize("width", [390, 1000])
