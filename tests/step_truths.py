@@ -115,6 +115,9 @@ TRUTHS = {
     ("real", "penalty", 3): "(() => { const rise = (k) => { const { changed } = at(`first=${k}&last=${k}&factor=2`);"
     " return changed.at(-1) - least([...changed]); }; return [...Array(32).keys()].every((k) => k === 23 || rise(k) >"
     " rise(23)) && near(rise(23) / (b.plain.at(-1) - least([...b.plain])), 0.5, 0.05); })()",
+    ("real_heads", "heads", 1): "b.levels.filter((one) => one > 0.3).length < 10"
+    " && b.levels.filter((one) => one < 0.05).length > 135",
+    ("real_heads", "heads", 2): "top(b.levels) === 16 * 9 && near(b.fast, 0.37, 0.005) && b.longest > 15",
     (
         "relatives",
         "rivals",
