@@ -432,10 +432,24 @@ def stopped() -> None:
     pairs stopped, no head does so. With the 16 fast pairs stopped, at least three quarters of these heads give it less
     than half of what they gave it before. With pairs 20 to 31 stopped, at least three quarters give it more than half.
     """
-    for name in ("code", "story"):
-        text = texts.exploration(name)
+    read = [texts.exploration(name) for name in ("code", "story")]
+    for text in read:
         for change in STOPS:
-            measure(f"heads-{name}-{change.name}", lambda text=text, change=change: map_of(text, change))
+            measure(f"heads-{text.name}-{change.name}", lambda text=text, change=change: map_of(text, change))
+    gather_stopped(read)
+
+
+def gather_stopped(read: Sequence[texts.Text]) -> None:
+    """Store what the page reads: the weight of each head on the previous token, and the mean weight of each layer on
+    the first token."""
+    found: dict[str, dict[str, dict]] = {"previous": {}, "first": {}}
+    for text in read:
+        maps = {change.name: stored.heads(text.name, change.name) for change in STOPS}
+        found["previous"][text.name] = {name: one.previous.tolist() for name, one in maps.items()}
+        found["first"][text.name] = {name: round_all(one.first.mean(1).tolist()) for name, one in maps.items()}
+    data = {"texts": [about(text) for text in read], "changes": {change.name: change.describe() for change in STOPS}}
+    where = device.provenance(None, "python benchmarks/real.py stopped", DEVICE)
+    results.save("stopped", data | found, where, FOLDER)
 
 
 def map_of(text: texts.Text, change: Change = AS_IS) -> dict:

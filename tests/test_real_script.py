@@ -594,3 +594,22 @@ def test_the_attack_gathers_only_changes_that_all_texts_have(folder):
     for row in found.values():
         assert row["within"] == {"as-is": 0.0, "others": 1.0}
         assert row["beyond"] == {"as-is": 0.5, "others": 1.5}
+
+
+def test_the_maps_with_stopped_positions_are_gathered_for_the_page(folder):
+    read = texts.EXPLORATION[:2]
+    for at, text in enumerate(read):
+        for stop, change in enumerate(script.STOPS):
+            first = [[0.25, 0.75], [0.5 + at / 10, 0.5 + stop / 10]]
+            same = {name: [[0.0, 0.0], [0.0, 0.0]] for name in ("own", "entropy")}
+            pairs = {name: [[[1.0], [1.0]], [[1.0], [1.0]]] for name in ("by_distance", "q", "k")}
+            data = {"first": first, "previous": [[0.0, 1.0], [at / 10, stop / 10]], **same, **pairs, "edges": [0, 1]}
+            script.measure(f"heads-{text.name}-{change.name}", lambda data=data: data)
+    script.gather_stopped(read)
+    found = results.load("stopped")
+    assert [one["text"] for one in found["texts"]] == [text.name for text in read]
+    assert found["changes"]["stop-0-15"]["pairs"] == list(range(16))
+    for at, text in enumerate(read):
+        for stop, change in enumerate(script.STOPS):
+            assert found["previous"][text.name][change.name] == [[0.0, 1.0], [at / 10, stop / 10]]
+            assert found["first"][text.name][change.name] == [0.5, pytest.approx(0.5 + at / 20 + stop / 20)]
