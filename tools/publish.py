@@ -110,7 +110,7 @@ def hashed(texts: Iterable[str]) -> list[str]:
     return sorted(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
-def policy(hashes: list[str], explores: bool, styles: list[str]) -> str:
+def policy(hashes: list[str], explores: bool, styles: list[str], anywhere: bool = False) -> str:
     """Return a Content-Security-Policy. Scripts and styles must come from the site. Inline scripts are allowed only if
     their hash is given, and scripts can't evaluate text as code. Figures with dials are modules that the page creates
     from its own text. These modules, and the worker threads that they start, need `blob:`. ``styles`` says which inline
@@ -123,7 +123,7 @@ def policy(hashes: list[str], explores: bool, styles: list[str]) -> str:
         "img-src": ["'self'", "data:", *blob],
         "font-src": ["'self'"],
         **({"worker-src": blob} if blob else {}),
-        "base-uri": ["'none'"],
+        "base-uri": ["'self'" if anywhere else "'none'"],
         "form-action": ["'self'"],
     }
     return "; ".join(" ".join([name, *values]) for name, values in rules.items())
@@ -132,7 +132,7 @@ def policy(hashes: list[str], explores: bool, styles: list[str]) -> str:
 def head(page: Page, name: str, address: str) -> str:
     """Return the tags to add to a page's head: its policy and, if the site's address is known, the page's own address
     and the tags for a preview."""
-    content = escape(policy(page.hashes(), page.explores, page.styles()), quote=False)
+    content = escape(policy(page.hashes(), page.explores, page.styles(), name == "404.html"), quote=False)
     tags = [f'<meta http-equiv="Content-Security-Policy" content="{content}">']
     if address and name != "404.html" and not page.leads_on:
         own = f"{address}/{name}"

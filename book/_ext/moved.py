@@ -7,13 +7,14 @@
 Each page contains the lines of this table that concern it, and its script redirects readers accordingly. Without a
 script, readers at least reach the page. A page that no longer exists is replaced with one that redirects. This module
 also writes 404.html, which most hosts show for unknown addresses, and an index page that leads from the site's own
-address to the first page. All of these pages specify an icon, because otherwise the browser would request one from the
+address to the first page. Pages that redirect specify an icon, because otherwise the browser would request one from the
 host.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path, PurePosixPath
 
@@ -48,29 +49,28 @@ FRONT = """<!doctype html>
 </html>
 """
 
-# A host may show this page at any address, so its links must start from the book's root.
-NOT_FOUND = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>No such page — {book}</title>
-<link rel="icon" href="data:,">
-<style>
-  :root {{ color-scheme: light dark; font: 1.1rem/1.6 system-ui, sans-serif; }}
-  body {{ max-width: 36rem; margin: 15vh auto; padding: 0 1.25rem; }}
-</style>
-<main>
-<h1>There is no such page</h1>
-<p>The address holds a slip, or what it led to was never here.
-<a href="{start}">Start of the book</a> or <a href="search.html">search it</a>.</p>
-</main>
-<script>
-  const root = location.pathname.replace(/(book|notebooks|_static|_downloads)\\/.*|[^/]*$/, "");
-  for (const link of document.links) link.href = root + link.getAttribute("href");
-</script>
-</html>
+# The page for unknown addresses, in the frame of all other pages
+NOT_FOUND = """<h1>There is no such page</h1>
+<p>The address has a typo, or the page was never here. You can search the book, or choose a chapter:</p>
+<form class="bd-search d-flex align-items-center" action="search.html" role="search" style="margin-block-end: 1rem">
+<i class="fa-solid fa-magnifying-glass" aria-hidden="true"></i>
+<input class="form-control" type="search" name="q" aria-label="Search this book" placeholder="Search this book...">
+</form>
+<ul>
+{chapters}
+</ul>
 """
+# A host may show that page at any address, so its links must start from the book's root. Links to a place in the page
+# itself must not.
+BASE = """<script>{
+  const href = location.pathname.replace(/(book|notebooks|_static|_downloads)\\/.*|[^/]*$/, "");
+  document.head.append(Object.assign(document.createElement("base"), { href }));
+  addEventListener("DOMContentLoaded", () => {
+    for (const link of document.querySelectorAll('a[href^="#"]')) {
+      link.href = location.href.replace(/#.*/, "") + link.getAttribute("href");
+    }
+  });
+}</script>"""
 
 
 def read(path: Path = MOVED) -> dict[str, str]:
@@ -99,12 +99,27 @@ def add_table(app: Sphinx, pagename: str, templatename: str, context: dict, doct
         context["body"] = f'{context["body"]}<script type="application/json" id="moved">{text}</script>'
 
 
+def not_found(app: Sphinx) -> Iterator[tuple[str, dict, str]]:
+    """Return the page for unknown addresses. It has a search field, and a list of the chapters."""
+    env = app.env
+    chapters = []
+    for docname in (app.config.root_doc, *env.toctree_includes.get(app.config.root_doc, ())):
+        number = "".join(f"{one}. " for one in env.toc_secnumbers.get(docname, {}).get("", ()))
+        title = escape(env.titles[docname].astext())
+        chapters.append(f'<li><a href="{app.builder.get_relative_uri("404", docname)}">{number}{title}</a></li>')
+    body = NOT_FOUND.format(chapters="\n".join(chapters))
+    robots = '<meta name="robots" content="noindex">'
+    yield "404", {"title": "There is no such page", "body": body, "metatags": robots}, "page.html"
+
+
 def write_gone(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
-    for name, text in {"404.html": NOT_FOUND, "index.html": FRONT}.items():
-        page = text.format(book=escape(app.config.html_title), start=f"{app.config.root_doc}.html")
-        (Path(app.outdir) / name).write_text(page, encoding="utf-8")
+    front = FRONT.format(book=escape(app.config.html_title), start=f"{app.config.root_doc}.html")
+    (Path(app.outdir) / "index.html").write_text(front, encoding="utf-8")
+    unknown = Path(app.outdir) / "404.html"
+    # This script must come before everything that the page loads.
+    unknown.write_text(unknown.read_text(encoding="utf-8").replace("<head>", f"<head>{BASE}", 1), encoding="utf-8")
     table = read()
     for old, new in table.items():
         if "#" not in old:
@@ -115,5 +130,6 @@ def write_gone(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.connect("html-page-context", add_table, priority=950)
+    app.connect("html-collect-pages", not_found)
     app.connect("build-finished", write_gone)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -392,9 +392,22 @@ def test_each_page_describes_itself_and_no_two_alike(site):
 @pytest.mark.parametrize("path", ["none.html", "book/none.html", "book/deep/er/none.html"])
 def test_what_never_was_is_answered_with_the_way_back(chromium, server, path):
     page = chromium.new_page()
-    assert page.goto(f"{server}/{path}").status == 404
-    links = page.locator("main a").evaluate_all("all => all.map((one) => one.href)")
-    assert links == [f"{server}/book/intro.html", f"{server}/search.html"]
+    loaded = set()
+    page.on("response", lambda response: loaded.add(response.url) if response.ok else None)
+    assert page.goto(f"{server}/{path}", wait_until="load").status == 404
+    needed = page.locator("link[rel=stylesheet], script[src], img").evaluate_all("all => all.map(e => e.href ?? e.src)")
+    assert len(needed) > 2
+    assert set(needed) <= loaded
+    assert page.locator(".bd-sidebar-primary .bd-links a").count() > len(WAY)
+    links = page.locator("article a").evaluate_all("all => all.map((one) => one.href)")
+    assert {f"{server}/{one}" for one in FIRST_PICTURES} <= set(links)
+    assert [one for one in links if page.request.head(one).status != 200] == []
+    assert page.locator("#pst-skip-link a").evaluate("one => one.href") == f"{server}/{path}#main-content"
+    field = page.locator("article").get_by_role("searchbox", name="Search this book")
+    field.fill("softmax")
+    field.press("Enter")
+    page.wait_for_url("**/search.html?q=softmax*", wait_until="commit")
+    assert page.url.startswith(f"{server}/search.html")
     page.close()
 
 
