@@ -177,7 +177,8 @@ def publish(html: Path, out: Path, address: str = "") -> Path:
         hashes |= set(page.hashes())
         if name not in NOT_LISTED and not page.leads_on:
             listed.append(name)
-    whole = policy(sorted(hashes), explores=True, styles=["'unsafe-inline'"])
+    # The page for unknown addresses needs a base. All other pages forbid one in their own policies.
+    whole = policy(sorted(hashes), explores=True, styles=["'unsafe-inline'"], anywhere=True)
     security = f"{whole}; frame-ancestors 'self'"
     write_whole(
         out / "_headers",
