@@ -164,7 +164,7 @@ def heads(text: str, change: str = "") -> HeadMap:
     found = results.load("-".join(filter(None, ("heads", text, change))))
     numbers = {
         name: torch.tensor(found[name], dtype=torch.float64)
-        for name in HeadMap._fields
+        for name in HeadMap.__annotations__
         if name != "edges"
     }
     return HeadMap(edges=found["edges"], **numbers)
