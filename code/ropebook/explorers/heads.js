@@ -157,7 +157,8 @@ function drawShares({ narrow, shares: place }, { shares }, { layer, head }) {
       style: "fill: var(--rb-2); fill-opacity: 0.22" }),
     ...bars(place, shares, shares.map((_, pair) => at(pair)), Math.max(1.5, step - 1)),
     bottom,
-    quietText(left + width / 2, top + height + 33, "pair, from the fastest", { "text-anchor": "middle" }),
+    quietText(left + width / 2, top + height + 33, narrow ? "pair" : "pair, from the fastest",
+      { "text-anchor": "middle" }),
   ];
 }
 
@@ -167,14 +168,14 @@ function drawWeights({ narrow, weights: place }, { weights }) {
   const step = (width - gap) / weights.length;
   const at = (k) => left + (k + 0.5) * step + (k ? gap : 0);
   const bottom = svg("g", { transform: `translate(0 ${top + height})` });
-  const named = narrow ? [0, 2, 4, 6, 8, 11] : [0, 1, 2, 4, 5, 6, 7, 8, 11];
+  const named = narrow ? [0, 2, 6, 11] : [0, 1, 2, 4, 5, 6, 7, 8, 11];
   axis(bottom, "bottom", at, named, (k) => (k ? String(EDGES[k - 1]) : "1st"));
   return [
     ...titled(left - LEFT, top - HEADING, "Its attention",
       narrow ? "by distance" : "to the 1st token, and to the others by distance"),
     ...bars(place, weights, weights.map((_, k) => at(k)), step - 2),
     bottom,
-    quietText(left + width / 2, top + height + 33, narrow ? "distance, from …" : "distance, from … tokens on",
+    quietText(left + width / 2, top + height + 33, narrow ? "distance" : "distance, from … tokens on",
       { "text-anchor": "middle" }),
   ];
 }
