@@ -172,7 +172,7 @@ function drawWeights({ narrow, weights: place }, { weights }) {
   axis(bottom, "bottom", at, named, (k) => (k ? String(EDGES[k - 1]) : "1st"));
   return [
     ...titled(left - LEFT, top - HEADING, "Its attention",
-      narrow ? "by distance" : "to the 1st token, and to the others by distance"),
+      narrow ? "by distance" : "to the 1st token, then by distance"),
     ...bars(place, weights, weights.map((_, k) => at(k)), step - 2),
     bottom,
     quietText(left + width / 2, top + height + 33, narrow ? "distance" : "distance, from … tokens on",
