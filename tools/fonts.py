@@ -31,7 +31,7 @@ FROM_DISK = "faces.css"
 LETTERS = "".join(map(chr, range(32, 127))) + (
     "\u00a0©°±²³µ·¹¼½¾×áäåçèéêëíïñóöøúüčćłŁśšžæßΓΔΘΛΞΠΣΦΨΩαβγδεζηθικλμνξπρστυφχψω–—‘’“”†•…′″ℓ−"
 )
-SIGNS = "√ᵀᴴ→←↑↓↔↦⇐⇒⇔∂∇∈∉∑∏∞≈≠≡≤≥∝⊗⊙⊕⌈⌉⌊⌋⟨⟩‖⋅∘⁰⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₘₙᵣʲ⎡⎤⎢⎥⎣⎦│─└├┌┐┘"
+SIGNS = "√ᵀᴴ→←↑↓↔↦⇐⇒⇔∂∇∈∉∑∏∞≈≠≡≤≥∝⊗⊙⊕⌈⌉⌊⌋⟨⟩‖⋅∘⁰⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₘₙᵣʲ⎡⎤⎢⎥⎣⎦│─└├┌┐┘✓✗○"
 # These system fonts are used until Literata has loaded. Literata is wider: measured by the mean advance in English
 # text, it is 1.188 times as wide as Times and 1.068 times as wide as Georgia.
 SUBSTITUTES = """\
@@ -62,8 +62,9 @@ def _fontsource(name: str, family: str, weight: int, style: str = "normal") -> F
     return Face(f"{name}-{weight}-{style}", family, files, f"@fontsource/{name}/LICENSE", LETTERS, weight, style)
 
 
-def _signs(name: str, family: str, file: str) -> Face:
-    return Face(name, family, (f"dejavu-fonts-ttf/ttf/{file}.ttf",), "dejavu-fonts-ttf/LICENSE", SIGNS)
+def _signs(name: str, family: str, *fonts: str) -> Face:
+    files = tuple(f"dejavu-fonts-ttf/ttf/{font}.ttf" for font in fonts)
+    return Face(name, family, files, "dejavu-fonts-ttf/LICENSE", SIGNS)
 
 
 FACES = (
@@ -71,7 +72,7 @@ FACES = (
     _fontsource("literata", "Literata", 400, "italic"),
     _fontsource("literata", "Literata", 600),
     _fontsource("jetbrains-mono", "JetBrains Mono", 400),
-    _signs("signs", "Book Signs", "DejaVuSerif"),
+    _signs("signs", "Book Signs", "DejaVuSerif", "DejaVuSans"),  # only the second has a tick and a cross
     _signs("signs-mono", "Book Signs Mono", "DejaVuSansMono"),
 )
 
