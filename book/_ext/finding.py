@@ -88,14 +88,14 @@ def papers(env: BuildEnvironment, docname: str) -> Iterator[Entry]:
 
 
 def _without(reference: str, title: str) -> str:
-    """Return a reference without its title and web addresses.
+    """Return a reference without its title, its proceedings and web addresses.
 
-    The entry already contains the title, and nobody types web addresses into a search.
+    The entry already contains the title, and nobody types the others into a search.
     """
     start = reference.lower().find(title.lower())
     if start >= 0:
         reference = reference[:start] + reference[start + len(title) :].lstrip(". ")
-    return re.sub(r"\s*URL: \S+", "", reference)
+    return re.sub(r"\s*URL: \S+|\bIn [A-Z][^.]*\.\s*|, and others(?=\.)", "", reference)
 
 
 def _prose(children: list[nodes.Node], value: Value, cited: dict[str, str]) -> str:
