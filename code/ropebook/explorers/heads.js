@@ -96,7 +96,7 @@ function layoutOf(width, most, shown) {
   };
 }
 
-function drawMap({ map: [left, top, width, height] }, { levels }, { measure, layer, head }) {
+function drawMap(/** @type {any} */ { map: [left, top, width, height] }, { levels }, { measure, layer, head }) {
   const [across, down] = [width / LAYERS, height / HEADS];
   const corner = (k) => [left + Math.floor(k / HEADS) * across, top + (k % HEADS) * down];
   const paths = Array.from({ length: SHADES + 1 }, () => []);
