@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 import sphinxcontrib.katex
-from sphinx.testing.util import SphinxTestApp
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace, patch_docutils
 from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 
 from tests.scripts import extension
@@ -99,7 +100,7 @@ def test_the_renderer_of_formulas_is_started_as_it_was():
 # --- What the packages write for a small site -------------------------------------------------------------------------
 
 CONF = """
-extensions = ["myst_parser", "sphinx_design", "sphinx_thebe", "sphinx_togglebutton"]
+extensions = ["myst_nb", "sphinx_design", "sphinx_thebe", "sphinx_togglebutton"]
 html_theme = "sphinx_book_theme"
 python_maximum_signature_line_length = 20
 """
@@ -130,14 +131,14 @@ class Site:
         (folder / "conf.py").write_text(CONF, encoding="utf-8")
         (folder / "index.md").write_text(PAGE, encoding="utf-8")
         self.assets: list[str] = []
-        app = SphinxTestApp("html", srcdir=folder)
-        app.connect("html-page-context", self._note, priority=899)  # just before `shell.drop_unused`
-        if not search:
-            finding.leave_out_whole_pages(app)
-        app.build()
-        app.cleanup()
-        self.text = (app.outdir / "index.html").read_text(encoding="utf-8")
-        self.written = {path.name for path in app.outdir.iterdir()}
+        with patch_docutils(), docutils_namespace():  # otherwise later builds of this process lack their parsers
+            app = Sphinx(folder, folder, folder / "out", folder / "read", "html", status=None, warning=None)
+            app.connect("html-page-context", self._note, priority=899)  # just before `shell.drop_unused`
+            if not search:
+                finding.leave_out_whole_pages(app)
+            app.build()
+        self.text = (Path(app.outdir) / "index.html").read_text(encoding="utf-8")
+        self.written = {path.name for path in Path(app.outdir).iterdir()}
 
     def _note(self, app, pagename, templatename, context, doctree):
         if pagename == "index":
