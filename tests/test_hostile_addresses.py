@@ -65,6 +65,7 @@ def test_a_page_that_is_gone_leads_on_whatever_stands_behind_its_name(tmp_path, 
 
     monkeypatch.setattr(moved, "read", lambda: {"old.html": "new.html", "old.html#part": "other.html#its-part"})
     (tmp_path / "book").mkdir()
+    (tmp_path / "404.html").write_text("<head></head>", encoding="utf-8")  # which the build has written by then
     config = SimpleNamespace(html_title="A book", root_doc="book/intro")
     moved.write_gone(SimpleNamespace(builder=SimpleNamespace(format="html"), config=config, outdir=tmp_path), None)
     script = re.search(r"<script>(.*?)</script>", (tmp_path / "book/old.html").read_text(encoding="utf-8"), re.S)[1]

@@ -52,7 +52,7 @@ FRONT = """<!doctype html>
 # The page for unknown addresses, in the frame of all other pages
 NOT_FOUND = """<h1>There is no such page</h1>
 <p>The address has a typo, or the page was never here. You can search the book, or choose a chapter:</p>
-<form class="bd-search d-flex align-items-center" action="search.html" role="search" style="margin-block-end: 1rem">
+<form class="bd-search d-flex align-items-center" action="search.html" role="search">
 <i class="fa-solid fa-magnifying-glass" aria-hidden="true"></i>
 <input class="form-control" type="search" name="q" aria-label="Search this book" placeholder="Search this book...">
 </form>
