@@ -127,8 +127,8 @@ def first_cells(title: str, address: str = "", wheel: Wheel | None = None) -> li
         f"`{wheel.name}` ({wheel.path.stat().st_size / 1e6:.1f} MB) from the notebook’s folder{else_from}, checks "
         "its SHA-256, and installs it with pip. It installs nothing else; if another package is missing, it says how "
         "to get it.\n\n"
-        "The figures with dials come to life when their cells run. We have tried this in JupyterLab; VS Code and Colab "
-        "run widgets of the same kind (anywidget), but we haven’t tried them. Until a figure’s cell runs, you see a "
-        "still picture."
+        "The figures with dials come to life when their cells run. Until then you see a still picture of each. We have "
+        "tried this in JupyterLab; VS Code and Colab run widgets of the same kind (anywidget), but we haven’t tried "
+        "them."
     )
     return [new_markdown_cell(note), new_code_cell(source, metadata=folded)]
