@@ -332,7 +332,7 @@ function rowsOf(bytes, columns) {
 function textIn([left, top, width, height], { shown, byte }) {
   const flows = width < NARROW ? 1 : 2;
   const flow = (width - BETWEEN * (flows - 1)) / flows;
-  const columns = Math.floor(flow / CELL);
+  const columns = Math.floor(flow / CELL) - 1; // a space may hang over
   const rows = rowsOf(shown, columns);
   const high = Math.max(1, Math.floor(height / LINE));
   const room = flows * high;
@@ -355,16 +355,26 @@ function textIn([left, top, width, height], { shown, byte }) {
 
 const level = (share) => Math.round(LEVELS * Math.min(1, Math.max(0, share)));
 
-// The letters of some bytes as one text element.
-function lettersOf(bytes, ks, { place }, look) {
-  const found = ks.map((k) => [bytes[k], place(k)]).filter(([byte, at]) => at && byte !== 32 && byte !== 10);
-  if (!found.length) return [];
-  return [svg("text", {
-    x: found.map(([, [x]]) => (x + CELL / 2).toFixed(1)).join(" "),
-    y: found.map(([, [, y]]) => (y + 0.75 * LINE).toFixed(1)).join(" "),
-    "font-size": 11, "text-anchor": "middle", ...look,
-    style: `font-family: ui-monospace, monospace; ${look.style ?? ""}`,
-  }, found.map(([byte]) => letterOf(byte)).join(""))];
+// The letters, a text element for each row. Costly letters are red, and letters after the chosen byte are hidden while
+// the figure plays.
+function written({ shown, byte: chosen }, { place }, reds) {
+  const rows = {};
+  shown.forEach((byte, k) => {
+    const at = place(k);
+    if (!at || byte === 32 || byte === 10) return;
+    const [x, y] = at;
+    const [red, ahead] = [reds[k], k > chosen];
+    const part = ((rows[y] ??= {})[`${red} ${ahead}`] ??= { red, ahead, xs: [], text: "" });
+    part.xs.push((x + CELL / 2).toFixed(1));
+    part.text += letterOf(byte);
+  });
+  return Object.entries(rows).map(([y, parts]) => svg("text", {
+    y: (Number(y) + 0.75 * LINE).toFixed(1), "font-size": 11, "text-anchor": "middle",
+    style: "font-family: ui-monospace, monospace",
+  }, ...Object.values(parts).map(({ red, ahead, xs, text }) => svg("tspan", {
+    x: xs.join(" "), ...(ahead ? { class: "rb-ahead" } : {}),
+    ...(red ? { style: `fill: color-mix(in srgb, var(--rb-5) ${100 * red / LEVELS}%, var(--rb-ink))` } : {}),
+  }, text))));
 }
 
 function letters({ text, last }, data, { result: { at } }, head) {
@@ -375,23 +385,14 @@ function letters({ text, last }, data, { result: { at } }, head) {
     if (shade && place) grounds[shade - 1] += `M${place[0].toFixed(1)},${place[1]}h${CELL}v${LINE}h-${CELL}z`;
   });
   const reds = [0, ...smoothed(data.bits)].map((bits) => level((bits - CHEAP) / (DEAR - CHEAP)));
-  const all = data.shown.map((_, k) => k);
-  const [read, ahead] = [all.filter((k) => k <= data.byte), all.filter((k) => k > data.byte)];
-  const written = [[read, {}], [ahead, { class: "rb-ahead" }]].flatMap(([ks, more]) => [
-    ...lettersOf(data.shown, ks, text, more),
-    ...Array.from({ length: LEVELS }, (_, shade) => shade + 1).flatMap((shade) => {
-      const style = `fill: var(--rb-5); opacity: ${shade / LEVELS}`;
-      return lettersOf(data.shown, ks.filter((k) => reds[k] === shade), text, { ...more, style });
-    }),
-  ]);
   const [here, end] = [text.place(data.byte), last > TRAINED && text.place(TRAINED)];
   return [
-    ...titled(0, head, "The text, red where bytes cost many bits",
+    ...titled(0, head, "The text, red where it is costly",
       `Blue: what layer ${at.layer}, head ${at.head} attends to from the frame`),
     svg("g", { class: "rb-ahead" }, ...grounds.map((d, shade) => {
       return svg("path", { d, style: `fill: var(--rb-1); opacity: ${0.08 * (shade + 1)}` });
     })),
-    ...written,
+    ...written(data, text, reds),
     ...(here ? [svg("rect", { x: here[0], y: here[1], width: CELL, height: LINE, ...lined("ink", 1.75) })] : []),
     ...(end ? [svg("path", { d: `M${end[0]},${end[1]}v${LINE}`, ...lined("2", 3) })] : []),
   ];

@@ -136,10 +136,10 @@ def test_the_byte_in_question_is_taken_in_the_text_and_on_the_curve(opened):
 
 def test_the_text_has_its_own_line_breaks_and_whole_words(opened):
     page = opened([Alive(length=500)])
-    letters = page.locator(".rb-stage svg text:not([style*='--rb-5'])").evaluate_all(
-        """all => all.filter((one) => one.getAttribute('x').includes(' ')).flatMap((one) => {
-          const [xs, ys] = ['x', 'y'].map((name) => one.getAttribute(name).split(' ').map(Number));
-          return [...one.textContent].map((letter, k) => [letter, xs[k], ys[k]]);
+    letters = page.locator(".rb-stage svg text[style*='monospace'] tspan").evaluate_all(
+        """all => all.flatMap((one) => {
+          const xs = one.getAttribute('x').split(' ').map(Number);
+          return [...one.textContent].map((letter, k) => [letter, xs[k], Number(one.parentNode.getAttribute('y'))]);
         })"""
     )
     half = stage_width(page) / 2
@@ -162,7 +162,7 @@ def test_play_reads_the_text_from_its_beginning(opened):
         """() => {
           const { byte } = document.querySelector('.explorer-live').ropebook.values();
           const ahead = [...document.querySelectorAll('.rb-stage .rb-ahead')];
-          return byte > 1 && byte < 150 && ahead.some((one) => one.tagName === 'text')
+          return byte > 1 && byte < 150 && ahead.some((one) => one.tagName === 'tspan')
             && ahead.every((one) => getComputedStyle(one).visibility === 'hidden');
         }"""
     )
