@@ -30,9 +30,9 @@ const MOST = 600; // the maximum height of a picture, in px, until the figure is
 //   idle(data, values)   optional: the dials that currently have no effect, and why: { trait: reason }
 //   stats(data, values)  a list of [name, value, remark], shown in large type under the figure
 //   describe(data, values)  one or two sentences that say what can be seen now; they are also read out
-// app: change({ trait: value }, passing), listen(node, event, handler), values(), alt; tools, the row for the picture's
-// buttons, because the stage is only for the picture; below, for text under the figure; redraw(), for a figure that
-// keeps some state besides its dials
+// app: change({ trait: value }, passing), listen(node, event, handler), values(), dials(), which are the values without
+// those of `beside`, alt; tools, the row for the picture's buttons, because the stage is only for the picture; below,
+// for text under the figure; redraw(), for a figure that keeps some state besides its dials
 /** @param {Record<string, any>} spec */
 export function explorer({ typed = {}, ...given }) {
   /** @type {Record<string, any>} */
@@ -132,6 +132,7 @@ function appOf(model, beside, state, listen, { knobs, say, redraw }) {
     below: html("div", { class: "rb-below" }),
     initial: state.values(),
     values: state.values,
+    dials: state.held,
     // passing: this is one of many changes in quick succession, as in an animation, so the text may be updated later.
     change(partial, passing = false) {
       state.ask(partial);
@@ -157,6 +158,7 @@ function dialState({ dials, settle: settled }, model, beside) {
   // allow. If it was adjusted, it returns to the requested value as soon as the others allow that.
   let asked = wanted(dials, held());
   return {
+    held,
     values: () => settle(held()),
     ask(partial) {
       asked = wanted(dials, { ...asked, ...partial });

@@ -16,8 +16,8 @@ const LONGEST = 0.1; // the maximum number of seconds between two frames, so tha
 export function play(app, /** @type {Record<string, any>} */ { advance, again = {}, rewinds, ended, step = 1 }) {
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   const button = app.tools.appendChild(html("button", { type: "button", class: "rb-button" }));
-  let run = null; // while it plays: the values at the start, the seconds since then, and the values it has set
-  let left = null; // the values at which the animation last stopped
+  let run = null; // while it plays: the values at the start, the seconds since then, and the dials it has set
+  let left = null; // the dials at which the animation last stopped
   const atEnd = () => advance(app.values(), 1e-3) === null;
   const name = () => setText(button, run ? "Pause" : calm.matches ? "Step" : "Play");
   const mark = (on) => button.closest(".rb").classList.toggle("rb-playing", on);
@@ -25,7 +25,7 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
     if (!run) return name();
     run.over.abort();
     run = null;
-    left = app.values();
+    left = app.dials();
     name();
     mark(false);
     return ended?.();
@@ -34,15 +34,15 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
 
   app.listen(button, "click", () => {
     if (run) return stop();
-    if (atEnd() || (rewinds && !(left && same(app.values(), left)))) app.change(again);
+    if (atEnd() || (rewinds && !(left && same(app.dials(), left)))) app.change(again);
     if (calm.matches) {
       const next = advance(app.values(), step);
       if (next) app.change(next);
-      left = app.values();
+      left = app.dials();
       return undefined;
     }
     const over = new AbortController();
-    run = { start: app.values(), shown: app.values(), seconds: 0, last: performance.now(), over };
+    run = { start: app.values(), shown: app.dials(), seconds: 0, last: performance.now(), over };
     document.addEventListener("visibilitychange", stop, { signal: over.signal });
     const sight = new IntersectionObserver((seen) => seen.at(-1).isIntersecting || stop());
     sight.observe(button.closest(".rb").querySelector(".rb-stage"));
@@ -59,14 +59,14 @@ export function play(app, /** @type {Record<string, any>} */ { advance, again = 
     const now = performance.now();
     run.seconds += Math.min(LONGEST, (now - run.last) / 1000);
     run.last = now;
-    const next = same(app.values(), run.shown) && !atEnd() && advance(run.start, run.seconds);
+    const next = same(app.dials(), run.shown) && !atEnd() && advance(run.start, run.seconds);
     if (!next) {
       stop();
       return;
     }
     // The position stays the same for several frames, and only the first of these has to be drawn.
     if (!same({ ...run.shown, ...next }, run.shown)) app.change(next, true);
-    run.shown = app.values();
+    run.shown = app.dials();
     tick();
   });
   app.listen(calm, "change", stop);
