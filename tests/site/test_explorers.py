@@ -179,7 +179,7 @@ def test_the_summary_is_spoken_once_the_hand_rests(opened):
       return document.querySelector(".rb-hidden[aria-live=polite]").textContent;
     }"""
     assert page.get_by_role("slider", name="Head dimension d").evaluate(pressed) == ""
-    expect(spoken).to_contain_text("d = 69")
+    expect(spoken).to_contain_text("d = 87")
     assert spoken.inner_text().split() == page.locator(".rb-summary").inner_text().split()
 
 
