@@ -10,13 +10,16 @@ from playwright.sync_api import Page, expect
 
 from ropebook.explorers.bank import Bank
 from ropebook.explorers.clocks import Clocks
+from ropebook.explorers.distance import Distance
 from ropebook.explorers.fourier import Fourier
 from ropebook.explorers.heatmap import Heatmap
 from ropebook.explorers.lock import Lock
 from ropebook.explorers.pairing import Pairing
 from ropebook.explorers.precision import Precision
+from ropebook.explorers.rivals import Rivals
 from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
+from ropebook.explorers.sweep import Sweep
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.explorers.turn import Turn
 from tests.explorers import js
@@ -172,8 +175,9 @@ def test_time_passes_to_its_end_and_begins_anew(opened, figure, trait, most):
 @pytest.mark.parametrize(
     "figure, trait, most",
     [(Fourier(distance=190), "distance", 200), (Timelapse(length=240), "length", 256)]
-    + [(Precision(first=9_500_000), "first", 10**7)],
-    ids=["Fourier", "Timelapse", "Precision"],
+    + [(Precision(first=9_500_000), "first", 10**7), (Distance(length=512, query=470), "query", 511)]
+    + [(Sweep(base=5e6), "base", 10**7), (Rivals(offset=240), "offset", 256)],
+    ids=["Fourier", "Timelapse", "Precision", "Distance", "Sweep", "Rivals"],
 )
 def test_what_plays_stops_at_its_end_and_begins_anew(opened, figure, trait, most):
     page = opened([figure], reduced_motion="no-preference")

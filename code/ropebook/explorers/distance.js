@@ -5,6 +5,7 @@ import { countMaxima, evenEdges, fourierSums, invFreq, lastCall, minMaxBand, nor
 import { count, exact, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { hand, ofDial } from "./kit/hand.js";
+import { play } from "./kit/play.js";
 import { presets } from "./kit/presets.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
@@ -116,8 +117,14 @@ function compute(dials) {
 const TOP = 74;
 const UNDER = 42; // space below the axis
 const LEFT = 46;
+const SECONDS = 10; // the playback time for the whole text
 
 function build(stage, app) {
+  play(app, {
+    advance: ({ query, length }, seconds) => (query >= length - 1 ? null
+      : { query: Math.min(length - 1, query + Math.floor((seconds * length) / SECONDS)) }),
+    again: { query: 0 },
+  });
   const settings = FIGURES.map((figure) => {
     const name = `d = ${figure.dim}, L = ${figure.length}, query ${figure.query}`;
     return [name, { ...figure, base: 1e4, vectors: "ones" }];

@@ -10,6 +10,7 @@ import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, cover, fitCanvas, inColour, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
+import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
 // Σ cos Δθ_i divided by d/2. The first distances are 0 … 127. Each further octave has the distances 64 … 127 multiplied
@@ -106,6 +107,7 @@ const TOP = 56; // top of the large curve, below its title
 const UNDER = 42; // space below the large curve for its axis
 const HEAD = 46; // space above the ten panels for their title
 const NAME = 22; // space above each of the ten panels for its name
+const PACE = 1.5; // while the figure plays, the base grows tenfold in this many seconds
 
 // b = 10⁴, b = 5·10⁴, b = 500
 function baseName(base) {
@@ -139,6 +141,12 @@ function baseFor(distance, halves) {
 }
 
 function build(stage, app) {
+  const dial = dials.find(({ trait }) => trait === "base");
+  play(app, {
+    advance: ({ base }, seconds) => (base >= BASES.at(-1) ? null
+      : { base: snap(dial, Number(Math.min(BASES.at(-1), base * 10 ** (seconds / PACE)).toPrecision(3))) }),
+    again: { base: BASES[0] },
+  });
   const panelAt = panels(app, ["The chosen base", "Ten bases"], { least: 440 });
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
@@ -155,7 +163,6 @@ function build(stage, app) {
   });
   const [wholeOf, smallOf, sampledOf] = [0, 1, 2].map(() => lastCall(pixelsOf));
   let drawn; // { main, values, halves, place }: the large curve and where it falls below ½, as drawn last
-  const dial = dials.find(({ trait }) => trait === "base");
   const showHandle = hand(app, handle, {
     label: "The base, by where its score falls below half",
     cursor: "ew-resize",
