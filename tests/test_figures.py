@@ -325,10 +325,10 @@ def test_powers_refuses_other_bases():
         figures.powers(ax.xaxis, 3)
 
 
-def shown(monkeypatch, *arguments):
+def shown(monkeypatch, *arguments, **options):
     bundles = []
     monkeypatch.setattr(figures, "display", lambda bundle, raw: bundles.append((bundle, raw)))
-    figures.display_figure(*arguments)
+    figures.display_figure(*arguments, **options)
     ((bundle, raw),) = bundles
     assert raw is True
     return bundle
@@ -341,6 +341,45 @@ def test_display_figure_shows_the_svg_and_the_caption(monkeypatch):
     assert (root.tag, root.get("class")) == ("figure", "fig")
     assert [child.tag for child in root] == ["svg", "figcaption"]
     assert root[1].text == "Where a < b & c."
+
+
+def test_lines_of_one_look_become_one_path():
+    def drawn(*colours):
+        fig, ax = figures.figure(300, 200)
+        ax.axis("off")
+        for k, colour in enumerate(colours):
+            ax.plot([0, 1], [k, k + 1], color=colour)
+        return [path.get("d") for path in parsed(fig).iter("path") if "fill: none" in path.get("style", "")]
+
+    [whole] = drawn(figures.BLUE, figures.BLUE, figures.BLUE)
+    assert whole.count("M") == whole.count("L") == 3
+    assert [d.count("M") for d in drawn(figures.BLUE, figures.ORANGE, figures.BLUE)] == [1, 1, 1]
+
+
+@together(("width", "phone"), [(480, "fig-narrow"), (640, "fig-narrow fig-sooner"), (figures.NARROW, None)])
+def test_a_wide_figure_is_drawn_again_for_phones(monkeypatch, width, phone):
+    fig, ax = figures.figure(width, 200)
+    ax.plot([1, 2, 3], [2, 1, 3])
+    before = fig.get_size_inches().tolist()
+    wide, *narrow = ElementTree.fromstring(shown(monkeypatch, fig, ALT)["text/html"]).iter("svg")
+    assert fig.get_size_inches().tolist() == before
+    assert float(wide.get("viewBox").split()[2]) == width
+    assert "display: block" in wide.get("style")
+    assert [one.get("class") for one in narrow] == ([phone] if phone else [])
+    for one in narrow:
+        assert one.get("viewBox").split()[2:] == [str(figures.NARROW), "200"]
+        assert "display: none" in one.get("style")
+        sizes = [
+            sorted(re.findall(r"font-size: (\d+)", ElementTree.tostring(each, encoding="unicode")))
+            for each in (wide, one)
+        ]
+        assert set(sizes[0]) == set(sizes[1]) == {"12"}
+
+
+def test_a_figure_that_scrolls_keeps_its_width_and_is_drawn_once(monkeypatch):
+    fig, _ = figures.figure(600, 200)
+    (svg,) = ElementTree.fromstring(shown(monkeypatch, fig, ALT, scrolls=True)["text/html"]).iter("svg")
+    assert "min-width: 550px" in svg.get("style")
 
 
 def test_display_figure_without_a_caption(monkeypatch):

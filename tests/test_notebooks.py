@@ -519,6 +519,11 @@ def test_drawings_become_images(attributes, size):
     assert drawing(markup[markup.index("and") :]).get("width") == size[0]
 
 
+def test_a_drawing_for_phones_becomes_no_image():
+    drawings = '<svg viewBox="0 0 4 2"></svg><svg class="fig-narrow fig-sooner" viewBox="0 0 2 2"><g></g></svg>'
+    assert as_images(f"<figure>{drawings}</figure>").count("<img") == 1
+
+
 def test_an_image_stands_on_its_own_paper_in_its_own_font():
     style = "--ink: var(--fig-ink, #000); fill: var(--ink); display: block; width: 100%; max-width: 9px; height: auto"
     root = drawing(as_images(f'<svg viewBox="0 0 2 1" style="{style}"></svg>'))

@@ -19,7 +19,7 @@ SIZES = ("display", "width", "max-width", "height")
 
 def as_images(markup: str) -> str:
     """Return the HTML with each outermost `<svg>` replaced by an `<img>`. The drawing's `aria-label` becomes the `alt`
-    text.
+    text. Drawings for phones, which only the book's style sheet shows, are left out.
 
     Raises:
         ValueError: a drawing is not well-formed XML, or has neither a `viewBox` nor a width and height.
@@ -29,7 +29,8 @@ def as_images(markup: str) -> str:
         if tag[0] == "</svg>":
             depth -= 1
             if depth == 0:
-                parts += [markup[done:start], _image(markup[start : tag.end()])]
+                svg = markup[start : tag.end()]
+                parts += [markup[done:start], "" if svg.startswith('<svg class="fig-narrow') else _image(svg)]
                 done = tag.end()
         else:
             if depth == 0:

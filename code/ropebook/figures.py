@@ -34,8 +34,8 @@ from ropebook.colours import HUES, PALETTE
 INK, MUTED, GRID, PAPER, *COLOURS = (light for light, _ in PALETTE.values())
 BLUE, ORANGE, GREEN, VIOLET, CRIMSON, TEAL = COLOURS
 
-# Where our variables are missing, JupyterLab's are tried before the light fallback, so that a dark JupyterLab gets
-# light ink.
+# If our variables aren't defined, JupyterLab's are used, and the light colours only if those are missing too. So a dark
+# JupyterLab gets light ink.
 _IN_JUPYTER = {
     "ink": "content-font-color1",
     "muted": "content-font-color2",
@@ -98,6 +98,8 @@ _STYLE = {
 _CAPTION = "color: inherit; font: inherit; font-size: 0.92em; text-align: left; margin: 0.4em 0 0; padding: 0"
 UNDER_NAME = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
 """The background patch behind a name written in a picture, as a `bbox` for matplotlib."""
+NARROW = 330
+"""The width, in CSS pixels, of a figure's second drawing, for phones."""
 MOST_COLOURS = 4
 """The maximum number of colours, not counting greys, for the lines of a panel."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -340,7 +342,24 @@ def _unwrap(parent) -> None:
             and child.get("style") != "fill: none"
         ):
             children.append(child)
-    parent[:] = children
+    parent[:] = _joined(children)
+
+
+def _joined(elements: list) -> list:
+    """Join lines that follow each other and differ only in their points into one path."""
+    joined, before = [], None
+    for element in elements:
+        look = element.tag, {**element.attrib, "d": ""}
+        if element.tag == "path" and "fill: none" in element.get("style", ""):
+            if look == before:
+                points = f"{joined[-1].get('d')} {element.get('d')}"
+                joined[-1].set("d", points)
+                continue
+            before = look
+        else:
+            before = None
+        joined.append(element)
+    return joined
 
 
 def name_line(
@@ -396,13 +415,20 @@ def _check_meaning(drawing: str, words: str) -> None:
             )
 
 
-def display_figure(fig, alt: str, caption: str | None = None) -> None:
+def display_figure(
+    fig, alt: str, caption: str | None = None, *, scrolls: bool = False
+) -> None:
     """Show the figure in a notebook and on the site, with its accessible name and a caption below it.
+
+    A wide figure is drawn twice. The second drawing is narrower, with letters of the same size. It is hidden, and only
+    the book's style sheet shows it on phones, instead of the first.
 
     Args:
         fig: a matplotlib figure drawn with this module's colours only.
         alt: what the figure shows, in at least 20 characters.
         caption: plain text under the figure. It says what to look at, or where and when the data were measured.
+        scrolls: whether the figure keeps its width on phones and scrolls sideways. This is for figures with too many
+            numbers side by side.
 
     Raises:
         ValueError: as for `svg`; also for a legend, more than `MOST_COLOURS` colours in one panel, green without a
@@ -416,6 +442,37 @@ def display_figure(fig, alt: str, caption: str | None = None) -> None:
     )
     drawing = svg(fig, alt)
     _check_meaning(drawing, f"{alt} {caption}")
-    markup = f'<figure class="fig" style="margin: 1em 0">{drawing}{text}</figure>'
+    width = 72 * fig.get_figwidth()
+    look = "margin: 1em 0"
+    if scrolls:
+        look += "; overflow-x: auto"
+        # so that letters with 12 pixels don't shrink below 11
+        drawing = drawing.replace(
+            "width: 100%", f"width: 100%; min-width: {11 / 12 * width:.0f}px", 1
+        )
+    elif width > NARROW + 1:
+        drawing += _narrow(fig, alt)
+    markup = f'<figure class="fig" style="{look}">{drawing}{text}</figure>'
     plain = f"Figure: {alt}" + (f"\n{caption}" if caption else "")
     display({"text/html": markup, "text/plain": plain}, raw=True)
+
+
+def _narrow(fig, alt: str) -> str:
+    """Return the drawing for phones, which is hidden."""
+    width, height = fig.get_size_inches()
+    kind = "fig-narrow fig-sooner" if 72 * width > 500 else "fig-narrow"
+    fig.set_size_inches(NARROW / 72, height)
+    try:
+        drawing = svg(fig, alt)
+    finally:
+        fig.set_size_inches(width, height)
+    drawing = drawing.replace("<svg", f'<svg class="{kind}"', 1)
+    # A tenth of a pixel is precise enough, and some figures have thousands of points.
+    drawing = re.sub(
+        r'(?<= d=")[^"]*',
+        lambda path: re.sub(
+            r"-?\d+\.\d\d", lambda one: f"{float(one[0]):.1f}", path[0]
+        ),
+        drawing,
+    )
+    return drawing.replace("display: block", "display: none", 1)

@@ -134,7 +134,7 @@ def counts(head_dim: int, n_heads: int) -> Columns:
 
 
 def long_text(measured: dict) -> Columns:
-    """Tabulate the forms' times for a long text, in float32 and bfloat16, along with the counted passes."""
+    """Tabulate how long each form takes for a long text in float32 and bfloat16, and how many passes it makes."""
     wide, narrow = measured["cpu"]["float32"], measured["cpu"]["bfloat16"]
     limits = [entry(part, "limit")["ms"] for part in (wide, narrow)]
     rows = []
@@ -345,7 +345,7 @@ def roofline(measured: dict) -> Figure:
     # position of each label relative to its point
     labels = {
         ("transformers", "half"): (6, -4, "left"),
-        ("by_pairs", "half"): (-6, 2, "right"),
+        ("by_pairs", "half"): (6, 4, "left"),
         ("eager", "half"): (7, -3, "left"),
         ("compiled", "half"): (-7, -4, "right"),
         ("in_place", "half"): (0, 8, "center"),

@@ -236,7 +236,7 @@ def type_(page: Page) -> Checks:
 
 # ---- Figures ----
 
-FIGURES = """() => [...document.querySelectorAll('.cell_output figure svg')].map(svg =>
+FIGURES = """() => [...document.querySelectorAll('.cell_output figure svg:not(.fig-narrow)')].map(svg =>
     ({label: svg.getAttribute('aria-label'), background: getComputedStyle(svg).backgroundColor,
       colours: [...new Set([...svg.querySelectorAll('path, text, line, rect, use')].flatMap(
           e => [getComputedStyle(e).fill, getComputedStyle(e).stroke]))].sort().join()}))"""
@@ -256,10 +256,23 @@ def dark_figures(page: Page, light: list[dict]) -> Checks:
     yield "a figure has a background", [one["label"] for one in dark if one["background"] not in clear]
 
 
+# Finds the dials whose opening differs from the start of the figure's first step.
+OPENINGS = """() => [...document.querySelectorAll('.explorer')].flatMap((place) => {
+  const step = document.querySelector(`.try-step[data-explorer="${place.dataset.explorer}"]`);
+  const values = place.querySelector('.explorer-live').ropebook.values();
+  const text = (value) => ({ true: 'on', false: 'off' })[value] ?? String(value).replaceAll(' ', '+');
+  return (step?.dataset.start ?? '').split('&').filter(Boolean).filter((one) => {
+    const [trait, wanted] = one.split('=');
+    return text(values[trait]) !== wanted && !(wanted && Number(wanted) === Number(values[trait]));
+  });
+})"""
+
+
 def explorers(page: Page) -> Checks:
     yield "an explorer doesn't start", page.locator(".explorer:not(.explorer-alive)").count()
     figures, still = page.locator(".explorer").count(), page.locator(".explorer .explorer-still svg[role=img]").count()
     yield "an explorer has no still figure", (figures != still or not figures) and (figures, still)
+    yield "a figure doesn't open as its first question says", page.evaluate(OPENINGS)
 
 
 @every(["book/intro.html", "book/efficient_precision.html"])
@@ -287,6 +300,31 @@ def paper(page: Page) -> Checks:
 
 # ---- A phone ----
 
+# Finds words in drawings that are smaller than 11 pixels, outside the drawing, or on top of each other.
+LABELS = """() => {
+  const found = { 'are small': [], 'are cut off': [], 'overlap': [] };
+  for (const drawing of document.querySelectorAll('.cell_output figure.fig > svg')) {
+    if (!drawing.getClientRects().length) continue;
+    const box = drawing.getBoundingClientRect();
+    const scale = box.width / drawing.viewBox.baseVal.width;
+    const words = [...drawing.querySelectorAll('text')].filter((one) => one.textContent.trim()).map((one) => {
+      const { left, right, top, bottom } = one.getBoundingClientRect();
+      return { word: one.textContent, size: parseFloat(getComputedStyle(one).fontSize), left, right, top, bottom };
+    });
+    words.forEach((one, k) => {
+      if (scale * one.size < 10.99) found['are small'].push([one.word, scale * one.size]);
+      const out = Math.max(box.left - one.left, one.right - box.right, box.top - one.top, one.bottom - box.bottom);
+      if (out > 3) found['are cut off'].push([one.word, out]); // letters are lower than their font
+      for (const other of words.slice(0, k)) {
+        const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+        const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+        if (across > 1 && down > 5) found['overlap'].push([one.word, other.word]); // lines of one text touch
+      }
+    });
+  }
+  return found;
+}"""
+
 
 def phone(page: Page, path: str) -> Checks:
     page.set_viewport_size(PHONE)
@@ -306,6 +344,8 @@ def phone(page: Page, path: str) -> Checks:
         page.wait_for_timeout(200)
     if path in PAGES:
         yield "a formula is cut off on a phone", page.evaluate(CUT_FORMULAS)
+        for kind, found in page.evaluate(LABELS).items():
+            yield f"a figure's words {kind} on a phone", found
     yield "a phone needs a sideways scroll", wide != [390, 0] and wide
 
 

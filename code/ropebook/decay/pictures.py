@@ -67,7 +67,13 @@ def random_band(dim: int, samples: int = 2000) -> None:
         distances, 2 * distance_kernel(distances, dim), color=BLUE, linewidth=1.2
     )
     ax.text(25, 0.78 * dim, "q = k = (1, …, 1)", color=BLUE)
-    ax.text(1.1, 1.3 * math.sqrt(dim), "q, k random: mean ± spread", color=MUTED)
+    ax.text(
+        1.1,
+        -1.2 * math.sqrt(dim),
+        "q, k random: mean ± spread",
+        color=MUTED,
+        va="top",
+    )
     ax.set(xscale="log", xlabel="distance Δ", ylabel="score")
     powers(ax.xaxis)
     display_figure(
@@ -109,9 +115,9 @@ def sweep_grid(length: int = 4096) -> None:
         "Sixty small panels, for ten bases from 1 to ten million and six dimensions from 8 to 256. At base 1, a band from "
         "minus one to one fills every panel. As the base grows, the curves fall later; as d grows, the band around the mean "
         "becomes narrower.",
-        f"S(Δ)/S(0) for q = k = (1, …, 1), at distances from 1 to {length}. The axis of each panel runs from −1 to 1. Around "
-        "each distance, the line shows the mean and the band the smallest to the largest value. The base decides how soon "
-        "the score falls, and d how widely it swings.",
+        f"S(Δ)/S(0) for q = k = (1, …, 1), at distances from 1 to {length}. The axis of each panel runs from −1 to 1. The line "
+        "is the mean around a distance, and the band runs from smallest to largest value. The base decides how soon the "
+        "score falls, and d how widely it swings.",
     )
 
 
@@ -124,7 +130,7 @@ def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
         ax.plot(0, 0, "o", color=INK, markersize=5)
         ax.plot(steps[-1].real, steps[-1].imag, "o", color=BLUE, markersize=7)
         ax.set(title=f"Δ = {distance}", aspect="equal", adjustable="datalim")
-        ax.tick_params(labelsize=10)
+        ax.tick_params(labelsize=11)
     display_figure(
         fig,
         f"Three walks of {dim // 2} steps. At the first distance, a short curl is followed by a long, nearly straight line. At the "
@@ -163,8 +169,8 @@ def falling_mean(dim: int, length: int = 10**6) -> None:
         "The mean length of the partial sums on two logarithmic axes: it falls from about 30 in a straight line to about 5 "
         "near distance ten thousand and stays level from there to a million, inside a band that becomes wider. Dashed "
         "lines mark the random walk's level and the floor.",
-        f"The factor of the bound that depends on the distance, for d = {dim} and base 10000: mean (line), and smallest to "
-        f"largest value (band), in windows. At Δ = 0 it is {(dim // 2 + 1) / 2}, and it falls to about {random_walk_level(dim):.1f}, but no "
+        f"The bound's distance-dependent factor, for d = {dim} and base 10000: mean (line) and smallest to largest value (band) "
+        f"in windows of distance. At Δ = 0 it is {(dim // 2 + 1) / 2}, and it falls to about {random_walk_level(dim):.1f}, but no "
         "further.",
     )
 

@@ -38,15 +38,15 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
         ("interpolation", Interpolation(factor), "-", 9, (0, 9)),
         ("NTK-aware", NTKAware(factor), "-", 52, (6, -10)),
         (
-            "by parts, the paper's ramp",
+            "by parts,\nthe paper's ramp",
             NTKByParts(factor, trained_length),
             "-",
-            31,
-            (-6, 9),
+            35,
+            (-5, 2),
         ),
-        ("YaRN, the code's ramp", YaRN(factor, trained_length), "--", 30, (-9, 3)),
+        ("YaRN,\nthe code's ramp", YaRN(factor, trained_length), "--", 33, (-9, 0)),
         (
-            "by parts, Llama 3.1's ends",
+            "by parts,\nLlama 3.1's ends",
             NTKByParts(factor, trained_length, beta=4.0),
             ":",
             39,
@@ -58,7 +58,13 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
         stretched = stretch(method, inv_freq, target_length)
         by_parts = "ramp" in name or "ends" in name
         colour = BLUE if by_parts else MUTED
-        [line] = ax.plot(stretched, dashes, color=colour, linewidth=1.8, label=name)
+        [line] = ax.plot(
+            stretched,
+            dashes,
+            color=colour,
+            linewidth=1.8,
+            label=name.replace("\n", " "),
+        )
         name_line(line, name, at=at, offset=offset)
     pairs = len(inv_freq)
     first = int(turned(inv_freq, trained_length).sum())
@@ -80,5 +86,5 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
         "have not completed a turn.",
         f"How much each pair is stretched, for d = {2 * pairs}, L = {trained_length} and a text {factor:g} times that long. "
         "Pairs to the right of the dashed line never completed a turn in training. Where a curve is below "
-        f"{factor:g} for such a pair, its angles go beyond those in training.",
+        f"{factor:g} for such a pair, the pair reaches new angles.",
     )

@@ -59,8 +59,7 @@ def mapped(found: Mapping, id: str) -> list[Mapping]:
 
 
 def change(maps: Sequence[Mapping], way: str, layout: str) -> np.ndarray:
-    """Return the scores with each pair changed, minus those of the unchanged model: (seeds,
-    pairs)."""
+    """Return how much changing each pair, one at a time, adds to the score: (seeds, pairs)."""
     checks.choice("way", way, WAYS)
     return np.stack(
         [np.array(one["pairs"][way][layout]) - one["plain"][layout] for one in maps]
@@ -89,15 +88,15 @@ def causal_map(
     fig, ax = figure(640, 70 + 32 * len(rows))
     columns = [str(pair) for pair in range(values.shape[1])]
     heatmap(ax, values, rows=rows, columns=columns, form="{:.0f}", limit=100.0)
-    ax.set(xlabel="pair, from the fastest")
+    ax.set_xlabel("pair, from the fastest", labelpad=7)
     for row, one in enumerate(maps):
         turned = sum(period <= LENGTH for period in one["periods"])
         ax.plot([turned] * 2, [row, row + 1], color=ORANGE, linewidth=2.5)
-    display_figure(fig, alt, f"{caption} {results.caption(found)}")
+    display_figure(fig, alt, f"{caption} {results.caption(found)}", scrolls=True)
 
 
 def contrast(one: Mapping, layer: int, head: int) -> Tensor:
-    """Return one head's products from a map, "first" minus "last": complex128 (pairs,)."""
+    """Return how much one head's products in a map differ, "first" minus "last": complex128 (pairs,)."""
     first, last = (
         torch.view_as_complex(
             torch.tensor(one["products"][kind], dtype=torch.float64)
@@ -129,6 +128,7 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
     slowed = theta.clone()
     slowed[pair] /= 2
     distances = torch.arange(8, 4 * LENGTH, 2, dtype=torch.float64)
+    beyond = int((distances <= LENGTH).sum())
     fig, axes = figure(640, 300, columns=2, sharey=True)
     only = slice(pair, pair + 1)
     panels = (
@@ -136,16 +136,16 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
         (f"pair {pair} alone", only),
     )
     looks = (
-        ("as trained", theta, MUTED),
-        (f"pair {pair} halved", slowed, BLUE),
+        ("as trained", theta, MUTED, torch.argmin, (0, -10)),
+        (f"pair {pair} halved", slowed, BLUE, torch.argmax, (7, 4)),
     )
     for ax, (heading, which) in zip(axes, panels, strict=True):
-        for label, frequencies, colour in looks:
+        for label, frequencies, colour, extreme, offset in looks:
             line = curve(product[which], frequencies[which], distances)
             [drawn] = ax.plot(distances, line, color=colour)
             if ax is axes[0]:
-                place = int(line[: len(line) // 2].argmax())
-                name_line(drawn, label, at=place, offset=(0, 10))
+                at = beyond + int(extreme(line[beyond:]))
+                name_line(drawn, label, at=at, offset=offset)
         ax.axvline(LENGTH, color=MUTED, linestyle="--", linewidth=1)
         ax.set(title=heading, xlabel="distance Δ (bytes)")
     axes[0].set(ylabel="score: first minus last")
@@ -231,9 +231,9 @@ def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
 def methods(
     found: Mapping, ids: Sequence[str], every: Mapping[str, Extension], pair: int
 ) -> Columns:
-    """Tabulate the period of ``pair`` and the scores of the models, each with its context-extension method.
+    """Tabulate models with context-extension methods: the period of ``pair``, and the scores.
 
-    ``every`` contains the extensions by id.
+    ``every`` maps ids to extensions.
     """
     return {
         "method": [title(id) for id in ids],

@@ -15,6 +15,7 @@ from ropebook.figures import (
     BLUE,
     INK,
     MUTED,
+    NARROW,
     UNDER_NAME,
     display_figure,
     figure,
@@ -48,7 +49,7 @@ bytes."""
 def method_lines(s: int) -> dict[str, str]:
     """Return the titles by cell, in the order of the panels.
 
-    The cells are plain RoPE, RoPE that sees only the last L bytes, and RoPE with the methods for s·L.
+    The cells are plain RoPE, RoPE that sees only the last L bytes, and RoPE with each method, extended to s·L.
     """
     lines = {LONGER: TITLES[""], LONGER + LAST: "its last L bytes"}
     for name in ("linear", "ntk", "ntk_by_parts_chosen", "yarn", "yarn_chosen", "self_extend", "rerope"):  # fmt: skip
@@ -178,6 +179,7 @@ def _line(
             0.02,
             s=title,
             color=BLUE,
+            fontsize=11,
             transform=ax.transAxes,
             bbox=UNDER_NAME,
             **place,
@@ -200,7 +202,7 @@ def differences(
     For ``against``, ``text`` and ``rows``, see `ropebook.lab.tables.grid`.
     """
     grid = tables.grid(measured["opened"], against, text, rows)
-    fig, ax = figure(480, 50 + 20 * len(rows))
+    fig, ax = figure(NARROW, 50 + 20 * len(rows))
     length = measured["length"]
     bands = ["to L"]
     bands += [f"to {stop // length} L" for _, stop in measured["bands"][1:]]
