@@ -137,6 +137,33 @@ def test_a_goal_that_is_met_already_has_to_be_met_anew(tried):
     expect(mark).to_have_text("✓ Done")
 
 
+def test_a_goal_that_is_only_passed_does_not_count(tried):
+    page = tried([Asked(goal="position>=6")])  # the figure opens at 5
+    slider, mark = page.get_by_role("slider", name=" m, slider"), page.locator(".rb-try-mark")
+    passing = """(slider) => new Promise((done) => {
+      const press = (key) => slider.dispatchEvent(new KeyboardEvent("keydown", { key }));
+      press("ArrowRight");
+      setTimeout(() => { press("ArrowLeft"); setTimeout(done, 600); }, 100);
+    })"""
+    slider.evaluate(passing)
+    assert dials(page)["position"] == 5
+    expect(mark).to_have_text("Guess first")
+    slider.press("ArrowRight")
+    expect(mark).to_have_text("✓ Done")
+
+
+def test_the_longest_answer_has_room_from_the_start(tried):
+    longest = "Near, and then so near that no longer answer has ever been given here"
+    page = tried([Asked(answers=(longest, "Far", "No"))])
+    height = "document.querySelector('.rb-try').getBoundingClientRect().height"
+    before = page.evaluate(height)
+    button(page, longest).click()
+    enter(page, "Dimension d", 8)
+    enter(page, "Position m", 100)
+    expect(page.locator(".rb-try-mark")).to_have_text("✓ Done")
+    assert page.evaluate(height) == before
+
+
 def test_just_show_me_shows_it(tried):
     page = tried([Asked()])
     button(page, "Just show me").click()

@@ -53,7 +53,8 @@ function scaleOf({ method, factor }, places) {
   });
 }
 
-// The distance beyond which queries and keys get other positions, and these positions. Empty if positions don't change.
+// The distance beyond which queries and keys get new positions, and the lists of these new positions. The lists are
+// empty if the method keeps all positions.
 function farOf({ method, factor }, places) {
   const all = Array.from({ length: places }, (_, m) => m);
   if (method === "rerope") {
@@ -252,6 +253,7 @@ function build(stage, app) {
 
 function nameOf(at) {
   const turned = at.base === TRAINED_BASE ? "" : `, base ${at.base}`;
+  if (at.method === "none" && turned) return `base ${at.base}`;
   return `${METHODS[at.method]}${hasFactor(at) ? `, s = ${at.factor}` : ""}${turned}`;
 }
 
@@ -327,8 +329,8 @@ function rowsOf(bytes, columns) {
   });
 }
 
-// Where the bytes are in an area that has one or two columns of text. If they don't all fit, the rows around the chosen
-// byte are shown. place(k) returns the upper left corner of a byte's cell, or null if it isn't shown.
+// Lays out the bytes in an area, in one or two columns of text. If the bytes don't all fit, only the rows around the
+// chosen byte are shown. place(k) returns the upper left corner of a byte's cell, or null if it isn't shown.
 function textIn([left, top, width, height], { shown, byte }) {
   const flows = width < NARROW ? 1 : 2;
   const flow = (width - BETWEEN * (flows - 1)) / flows;
@@ -400,23 +402,25 @@ function letters({ text, last }, data, { result: { at } }, head) {
 
 const quoted = (byte) => (byte === 10 ? "a line break" : byte === 32 ? "a space" : `“${letterOf(byte)}”`);
 
-function stats({ means: [[within, beyond], [, plain]], byte, bits, shown }, { result }) {
+function stats({ means: [[within, beyond], [plainWithin, plain]], byte, bits, shown }, { result }) {
   const guessed = `${quoted(result.top[byte - 1])} was likeliest, with ${percent(result.share[byte - 1])}`;
   return [
-    [`Within L, ${nameOf(result.at)}`, exact(within, 2), "bits per byte"],
+    [`Within L, ${nameOf(result.at)}`, exact(within, 2),
+      plain === undefined ? "bits per byte" : `bits; as trained ${exact(plainWithin, 2)}`],
     ["Beyond L", beyond === undefined ? "–" : exact(beyond, 2), beyond === undefined ? "the text is too short"
       : `bits; as trained ${plain === undefined ? "…" : exact(plain, 2)}`],
     [`Byte ${byte}, ${quoted(shown[byte])}`, exact(bits[byte - 1], 2), `bits; ${guessed}`],
   ];
 }
 
-function describe({ means: [[within, beyond], [, plain]], row, shown, looked, fresh }, { result }) {
+function describe({ means: [[within, beyond], [plainWithin, plain]], row, shown, looked, fresh }, { result }) {
   const most = row.indexOf(Math.max(...row));
   const attends = `Layer ${result.at.layer}, head ${result.at.head} attends most to ${quoted(shown[most])}, `
     + `${count(looked - most, "byte")} back: ${percent(row[most])}.`;
   const costs = beyond === undefined ? "The text ends before the trained length."
     : `A byte costs ${exact(beyond, 2)} bits beyond the trained length and ${exact(within, 2)} within it`
-      + (plain === undefined || plain === beyond ? "." : `; as trained, it costs ${exact(plain, 2)} beyond it.`);
+      + (plain === undefined || plain === beyond ? "."
+        : `; as trained, it costs ${exact(plain, 2)} and ${exact(plainWithin, 2)}.`);
   return `${fresh ? "" : "The model has not read the text at these settings yet. "}${costs} ${attends}`;
 }
 

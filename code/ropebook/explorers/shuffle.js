@@ -348,7 +348,7 @@ function describe({ change: most, changes, words }, { order, position, causal })
       + `than ${tidy(most)}${most ? ", which is rounding" : ""}.`;
   }
   const causes = [position && "each word carries the signal of its new place", causal
-    && "each word now sees other words before it"].filter(Boolean).join(", and ");
+    && "some words now see other words before them"].filter(Boolean).join(", and ");
   return `${now}The outputs did more than move: “${words[changes.indexOf(most)]}” changed most, by ${tidy(most)}. `
     + `${causes.charAt(0).toUpperCase() + causes.slice(1)}.`;
 }

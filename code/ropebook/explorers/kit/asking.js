@@ -8,6 +8,7 @@ const ASKED = "Guess first";
 const GUESSED = "Now try it";
 const DONE = "✓ Done";
 const SHOWN = "Shown";
+const REST = 350; // a goal counts once the dials have rested there for this many milliseconds
 
 // The response to a guess. Both answers are given as they are written on the page, as sentences or parts of a sentence.
 export function verdict(guess, right) {
@@ -29,6 +30,7 @@ export function verdict(guess, right) {
 export function asking(steps, figure, told) {
   const state = { at: 0, guess: null, phase: "asked", armed: false, touched: false, setting: figure.setting() };
   const parts = made();
+  let resting = 0; // the timer that runs while a goal is met
   const step = () => steps[state.at];
   // The dials to be moved. None if the reader has to drag something in the picture.
   const drags = () => /\bdrag\b/i.test(textOf(step().question));
@@ -53,8 +55,11 @@ export function asking(steps, figure, told) {
   function say() {
     const { answers, right, why } = step();
     const texts = answers.map((nodes) => textOf(nodes));
-    const said = verdict(state.guess === null ? null : texts[state.guess], texts[right]);
-    parts.why.replaceChildren(html("strong", {}, said), " ", ...copies(why));
+    const said = (guess) => verdict(guess === null ? null : texts[guess], texts[right]);
+    // Until there is an answer, the longest one reserves the space.
+    const longest = [...answers.keys()].sort((a, b) => said(b).length - said(a).length)[0];
+    const told = state.phase === "asked" ? longest : state.guess;
+    parts.why.replaceChildren(html("strong", {}, said(told)), " ", ...copies(why));
   }
 
   function finish(phase) {
@@ -72,7 +77,6 @@ export function asking(steps, figure, told) {
       const button = html("button", { type: "button", class: "rb-button rb-answer" }, ...copies(nodes));
       button.addEventListener("click", () => {
         Object.assign(state, { guess: k, phase: "guessed" });
-        say();
         show();
       });
       return button;
@@ -114,12 +118,17 @@ export function asking(steps, figure, told) {
 
   return () => {
     const met = figure.met(step().goal);
+    clearTimeout(resting);
     if (!met) state.armed = true;
     if (figure.setting() !== state.setting) {
       Object.assign(state, { touched: true, setting: figure.setting() });
       if (step().hides) show();
     }
-    if (met && state.armed && (state.phase === "asked" || state.phase === "guessed")) finish("done");
+    if (!met || !state.armed) return;
+    resting = setTimeout(() => {
+      const open = state.phase === "asked" || state.phase === "guessed";
+      if (open && state.armed && figure.met(step().goal)) finish("done");
+    }, REST);
   };
 }
 
