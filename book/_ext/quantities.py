@@ -52,11 +52,12 @@ def prose(text: str) -> str:
 
 
 def typed(text: str) -> list[str]:
-    return [match[0] for match in QUANTITY.finditer(prose(text))]
+    words = " ".join(prose(text).split())  # a quantity may go on in the next line
+    return [match[0] for match in QUANTITY.finditer(words)]
 
 
 def problems(text: str, given: Sequence[str]) -> list[str]:
-    """Describe what is wrong with a page that may type the quantities in ``given``."""
+    """Describe how the quantities typed on a page differ from ``given``, those that the page is allowed to type."""
     found = typed(text)
     return [
         *(f"types {one!r}: take it from a cell, or list it in {GIVEN.name}" for one in found if one not in given),
