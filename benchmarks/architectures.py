@@ -355,7 +355,7 @@ def reads_tokens(form: type) -> bool:
 
 
 def refusals(model: torch.nn.Module | None) -> dict[str, object]:
-    """Return verdicts on a model that can't be run on tokens. Only groups that `install` refuses get a verdict."""
+    """Return verdicts on a model that can't be run on tokens: one for each group of methods that `install` refuses."""
     found = {}
     if model is not None:
         for group, names in GROUPS.items():

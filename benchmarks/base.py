@@ -71,7 +71,7 @@ def search(where: torch.device, thousand: int) -> list[dict]:
         start = time.perf_counter()
         found = decay.compare(length, published, grid, DIM, where)
         row = {"label": label, **found._asdict(), "search_seconds": round(time.perf_counter() - start, 3)}
-        # Record how far the decisive sums are from 0. Here, float64's rounding error is far below 1e-6.
+        # The signs of two sums decide, so record how far these sums are from 0. Float64 rounds by far less than 1e-6.
         row["least_sum_of_ours"] = least_sum(found.ours, length, where)
         row["first_negative_sum"] = kernel_at(found.first_negative, published)
         rows.append(row)
@@ -101,8 +101,8 @@ def fine_runs(where: torch.device) -> dict:
 
 
 def walks(where: torch.device) -> dict:
-    """Measure one walk along the criterion for each length: seconds (the median of RUNS runs) and peak bytes. Return
-    these numbers, and the exponents of their growth."""
+    """For each length, measure one test of the criterion at all distances: seconds (the median of RUNS runs) and peak
+    bytes. Return these numbers, and the exponents of their growth."""
     rows = []
     for label in decay.PUBLISHED_BASES:
         length = decay.tokens(label)

@@ -67,7 +67,7 @@ def drawn(count: int, seed: int, mistakes: dict) -> Iterator[tuple[worlds.World,
 
 
 def told(one: tuple[worlds.World, tuple[str, ...]]) -> tuple[tuple[str, ...], str, list[str]]:
-    """Diagnose one function. Return the names of its mistakes, the verdict, and the names in the diagnosis."""
+    """Diagnose one function. Return the mistakes in it, the verdict, and the mistakes that the diagnosis named."""
     torch.set_num_threads(1)
     world, names = one
     rotation = worlds.compose(world, names, TRIED)
@@ -179,7 +179,7 @@ def told_fresh(one: tuple[str, worlds.World]) -> tuple[str, str, bool, list[str]
 
 
 def tried_fresh(reports: Iterable, mistakes: dict) -> dict:
-    """Count the verdicts, and how often the diagnosis described each fresh mistake in words that its author accepts."""
+    """Count the verdicts, and how often each fresh mistake was described in words that the mistake's author accepts."""
     verdicts, named, seen = collections.Counter(), collections.Counter(), collections.Counter()
     told_of = collections.defaultdict(collections.Counter)
     for name, verdict, right, called in reports:

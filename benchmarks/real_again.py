@@ -47,8 +47,8 @@ class Compared:
 
 
 def compare(name: str, stored: Mapping, new: Mapping) -> Compared:
-    """Compare two results of one measurement. Raises ``ValueError`` if the new one has other numbers than the stored
-    one, and ``KeyError`` if it lacks some."""
+    """Compare two results of one measurement. Raises ``ValueError`` if numbers with the same key have different shapes,
+    and ``KeyError`` if a key is missing from the new result."""
     before, after = numbers_of(stored), numbers_of(new)
     for key, numbers in before.items():
         if numbers.shape != after[key].shape:

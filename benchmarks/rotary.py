@@ -705,7 +705,7 @@ def main() -> None:
         reached = "reached" if target["measured"] >= target["at_least"] else "MISSED"
         print(f"{target['claim']}: {target['measured']}, at least {target['at_least']}: {reached}")
     if rounds is None:
-        # Without a GPU, keep the results that were measured on one earlier.
+        # Without a GPU, keep the stored results for CUDA.
         data["cuda"] = data["cuda"] or results.load("rotary")["cuda"]
         where = device.provenance(seed=SEED, command="python benchmarks/rotary.py", on=torch.device("cpu"))
         results.save("rotary", data, where)

@@ -218,7 +218,7 @@ def model_of(trial: trials.Trial) -> LanguageModel:
 
 
 def ready(model: LanguageModel) -> LanguageModel:
-    """Return the model on the chosen device. It accepts texts from the CPU there too."""
+    """Return the model on the chosen device, where it also accepts texts that are on the CPU."""
     model = model.to(DEVICE).eval()
     if DEVICE.type != "cpu":
         model.register_forward_pre_hook(lambda _, given: (given[0].to(DEVICE), *given[1:]))

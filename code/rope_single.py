@@ -18,14 +18,14 @@ import torch
 
 
 def llama3(theta, base, factor=8.0, trained=8192, low=1.0, high=4.0):
-    """As in Llama 3.1: keep pairs with ``high`` turns or more in training, slow those below ``low`` by ``factor``."""
+    """As in Llama 3.1: keep pairs with at least ``high`` turns in training, slow those below ``low`` by ``factor``."""
     turns = trained * theta / (2 * math.pi)
     kept = ((turns - low) / (high - low)).clamp(0, 1)
     return theta * (kept + (1 - kept) / factor), 1.0
 
 
 def yarn(theta, base, factor, trained, slow=1.0, fast=32.0):
-    """Scale as in transformers' YaRN, with a ramp over the pairs from ``fast`` turns in training down to ``slow``."""
+    """Scale as in transformers' YaRN. The ramp runs from ``fast`` down to ``slow`` turns in training."""
     pairs = len(theta)
 
     def pair(turns):

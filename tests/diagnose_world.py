@@ -166,8 +166,8 @@ def scaled(*kinds):
 
 
 def twice_shows(world):
-    """Return whether rotating twice can be detected. With linear scaling by 2, rotating twice is the same as rotating
-    once without the scaling. No test can then tell these two mistakes apart."""
+    """Return whether rotating twice can be detected. With linear scaling by 2, rotating twice is the same as leaving
+    out the scaling, so no test can tell these two mistakes apart."""
     return (world.scaled, world.factor) != ("linear", 2.0)
 
 

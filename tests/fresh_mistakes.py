@@ -106,7 +106,7 @@ def usual_base(world):
     seen=["far"],
 )
 def base_of_the_longest(world):
-    """The base grows with the largest position of a call, so cached keys don't fit. Source:
+    """The base grows with the largest position of a call, so cached keys have another base. Source:
     huggingface/transformers/issues/25104."""
 
     def one(x, places):
@@ -127,7 +127,7 @@ def base_of_the_longest(world):
     when=lambda world: not plain(world),
 )
 def scaling_dropped(world):
-    """The frequencies are those before the context was extended. Source: unslothai/unsloth/pull/6197."""
+    """The frequencies are still those from before the context was extended. Source: unslothai/unsloth/pull/6197."""
     return with_frequencies(world, rope.inv_freq(world.rotary_dim, world.base))
 
 
@@ -138,8 +138,8 @@ def scaling_dropped(world):
     when=lambda world: world.scaled == "linear",
 )
 def factor_multiplied(world):
-    """Linear scaling multiplies positions by the factor and should divide. Source:
-    ml-explore/mlx/pull/261 (deduced from the question in its review)."""
+    """Linear scaling multiplies positions by the factor instead of dividing them. Source:
+    ml-explore/mlx/pull/261 (inferred from the question in its review)."""
     return with_frequencies(world, world.frequencies * world.factor**2)
 
 
@@ -181,7 +181,8 @@ def ramp_backward(world):
     when=lambda world: world.scaled == "yarn" and (kept(world) < 0.9).any(),
 )
 def factor_under_the_exponent(world):
-    """YaRN's factor multiplies the base, so slow pairs aren't all slowed by it. Source: apache/tvm/pull/18576."""
+    """YaRN's factor multiplies the base, so slow pairs are slowed by different amounts. Source:
+    apache/tvm/pull/18576."""
     share = kept(world)
     slow = rope.inv_freq(world.rotary_dim, world.base * world.factor)
     return with_frequencies(world, share * rope.inv_freq(world.rotary_dim, world.base) + (1 - share) * slow)
@@ -199,7 +200,8 @@ ROUNDED = [r"({0}).{{0,80}}({1})|({1}).{{0,80}}({0})".format("frequenc|angle|inv
     when=several,
 )
 def rounded_frequencies(world):
-    """Frequencies are rounded to bfloat16 before they meet a position. Source: sgl-project/sglang-jax/issues/1472."""
+    """Frequencies are rounded to bfloat16 before they are multiplied by positions. Source:
+    sgl-project/sglang-jax/issues/1472."""
     return with_frequencies(world, world.frequencies.bfloat16().double())
 
 
@@ -227,8 +229,8 @@ def rounded_angles(world):
     seen=["large"],
 )
 def short_turn(world):
-    """Angles are reduced by a full turn that is a little too long. Source: tenstorrent/tt-metal/issues/51845 (there a
-    reduction fails for large angles; the rounded constant is deduced)."""
+    """Angles are reduced by a full turn that is a little too long. Source: tenstorrent/tt-metal/issues/51845 (which
+    says that a reduction fails for large angles; we assume a rounded constant)."""
 
     def one(x, places):
         return rotated(
@@ -283,7 +285,7 @@ def other_direction(world):
     when=pairs,
 )
 def other_pairs(world):
-    """Pairs are formed as the other layout has them. Source: NeuraLegion/shainet/pull/111."""
+    """Pairs are formed according to the other layout. Source: NeuraLegion/shainet/pull/111."""
     layout = "half" if world.layout == "interleaved" else "interleaved"
     return by(lambda x, places: rotated(x, places[..., None] * world.frequencies, layout, world.lengthened))
 
@@ -298,7 +300,7 @@ def other_pairs(world):
     when=pairs,
 )
 def tables_of_the_other_layout(world):
-    """Entries are paired rightly, but cos and sin are repeated as the other layout needs them. Source:
+    """Entries are paired correctly, but cos and sin are repeated in the order of the other layout. Source:
     raiyanyahya/how-to-train-your-gpt/issues/6."""
     layout = "half" if world.layout == "interleaved" else "interleaved"
 
@@ -340,7 +342,7 @@ def overwritten(world):
 
 
 def heads_like(other, x):
-    """``other`` with as many heads as x has, repeated or left out."""
+    """Return ``other`` with as many heads as x: its heads are repeated, or the last ones are left out."""
     return other[:, torch.arange(x.shape[1], device=x.device) % other.shape[1]]
 
 
@@ -376,7 +378,7 @@ def halves_crossed(world):
     refuse="that both are wrong, without either half of it",
 )
 def key_from_query(world):
-    """The rotated query is stored as the key and rotated once more; q stays unrotated. Source:
+    """q stays unrotated, and k is replaced by the query, rotated twice. Source:
     vllm-project/vllm-omni/pull/3828."""
 
     def rotation(q, k, positions):
@@ -396,7 +398,8 @@ def key_from_query(world):
     refuse="the same of both, or of k",
 )
 def query_from_zero(world):
-    """With a cache, the queries of a call count from 0 while its keys count on. Source: RobertCsordas/moeut/pull/6."""
+    """With a cache, the queries' positions start from 0 in each call, while the keys' positions continue. Source:
+    RobertCsordas/moeut/pull/6."""
 
     def rotation(q, k, positions):
         places = places_of(q, k, positions)
@@ -429,7 +432,7 @@ def doubled_positions(world):
     seen=["one"],
 )
 def one_too_far_alone(world):
-    """A token that comes alone is counted into the cache before it is rotated. Source:
+    """If a call has a single token, the token is added to the cache's length before it is rotated. Source:
     fla-org/flash-linear-attention/issues/766."""
     return by(lambda x, places: alone(x, places + (x.shape[2] == 1), world))
 
@@ -440,7 +443,8 @@ def one_too_far_alone(world):
     refuse="that positions are ignored, without the heads or the axis",
 )
 def along_the_heads(world):
-    """Tables run along the axis of the heads instead of the tokens. Source: mlfoundations/open_lm/issues/4."""
+    """The tables are indexed by the head's number instead of the token's position. Source:
+    mlfoundations/open_lm/issues/4."""
     return by(lambda x, places: alone(x, torch.arange(x.shape[1]).double()[:, None], world))
 
 
@@ -450,7 +454,8 @@ def along_the_heads(world):
     refuse="that positions are ignored or nothing is rotated, without the rows or the axis",
 )
 def along_the_batch(world):
-    """Tables run along the axis of the batch instead of the tokens. Source: kroggen/tokenformer-minimal/issues/1."""
+    """The tables are indexed by the row's number in the batch instead of the token's position. Source:
+    kroggen/tokenformer-minimal/issues/1."""
     return by(lambda x, places: alone(x, torch.arange(x.shape[0]).double()[:, None, None], world))
 
 
@@ -461,7 +466,7 @@ def along_the_batch(world):
     seen=["one"],
 )
 def zeros_in_other_rows(world):
-    """If a token comes alone, only the first row of a batch is written. Source: ml-explore/mlx/issues/3949."""
+    """If a call has a single token, only the first row of the batch is written. Source: ml-explore/mlx/issues/3949."""
 
     def one(x, places):
         out = alone(x, places, world)
@@ -477,7 +482,7 @@ def zeros_in_other_rows(world):
     seen=["one"],
 )
 def other_heads_unrotated(world):
-    """If a token comes alone, only the first head is rotated. Source: oxiglade/mlx-rs/pull/357."""
+    """If a call has a single token, only the first head is rotated. Source: oxiglade/mlx-rs/pull/357."""
 
     def one(x, places):
         out = alone(x, places, world)
@@ -528,7 +533,7 @@ def whole_head(world):
     when=lambda world: plain(world) and world.rotary_dim % 4 == 0,
 )
 def half_of_the_part(world):
-    """The share that is rotated is taken twice, so half of the entries are left. Source:
+    """The rotated share is applied twice, so only half of the right entries are rotated. Source:
     vllm-project/vllm/pull/41185."""
     return with_frequencies(world, rope.inv_freq(world.rotary_dim // 2, world.base))
 
@@ -541,7 +546,7 @@ def half_of_the_part(world):
     when=lambda world: partial(world) and world.layout == "half" and pairs(world),
 )
 def pairs_across_the_head(world):
-    """Pairs and frequencies are those of the whole head, and only the first of them turn. Source:
+    """Pairs and frequencies are those of the whole head, and only the first pairs are rotated. Source:
     pie-project/pie/pull/603."""
 
     def one(x, places):

@@ -50,7 +50,7 @@ right = collecting_sound(SOUND)
 
 
 def called(*names):
-    """Match a report that gives one of these names."""
+    """Return a pattern that matches a report of a mistake with one of these names."""
     return rf"^(?:{'|'.join(names)}):"
 
 
@@ -119,7 +119,7 @@ def ramp(world, betas=(32, 1), length=None, whole_numbers=True):
 
 
 def steep(world):
-    """Return whether YaRN's ramp for the extended length gives other frequencies than the ramp for the trained one."""
+    """Return whether YaRN's ramps for the extended and for the trained length lead to different frequencies."""
     if world.scaled != "yarn":
         return False
     moved = mixed(world, ramp(world, length=world.length)) - world.frequencies
@@ -136,7 +136,7 @@ def counted(x):
 
 
 def at(world, positions_of):
-    """Return the right rotation at the positions that ``positions_of(x, places)`` gives instead of the true ones."""
+    """Return a correct rotation, but with the positions ``positions_of(x, places)`` instead of the true ones."""
     return by(lambda x, places: alone(x, positions_of(x, places), world))
 
 
@@ -269,8 +269,8 @@ def query_without_its_offset(world):
     seen=("one", "each"),
 )
 def single_tokens_one_ahead(world):
-    """A call with a single token raises its position by one before the rotation, so the token is one position too far
-    along compared to those of longer calls. Source: sgl-project/sglang #25015, 2026."""
+    """A call with a single token raises its position by one before the rotation, so the token is one position too far,
+    unlike the tokens of longer calls. Source: sgl-project/sglang #25015, 2026."""
     return at(world, lambda x, places: places + (x.shape[2] == 1))
 
 
@@ -281,8 +281,8 @@ def single_tokens_one_ahead(world):
     seen=("one", "each"),
 )
 def prompt_counted_twice(world):
-    """After the first call with a prompt the offset grows by the prompt's size twice, so single tokens that follow are
-    too far along by as many positions as the last longer call had tokens. Source: skyzh/tiny-llm #46, 2025."""
+    """The prompt's size is added to the offset twice, so the single tokens that follow are too far by the number of
+    tokens in the last longer call. Source: skyzh/tiny-llm #46, 2025."""
     prompt = [0]
 
     def function(q, k, positions):
@@ -337,7 +337,7 @@ def only_first_row_written(world):
     seen=("packed",),
 )
 def packed_texts_counted_on(world):
-    """Positions count on from the first token of a row, so they aren't reset where the next packed text begins, and
+    """Positions are counted from the first token of a row, so they aren't reset where the next packed text begins, and
     jumps in the given positions are ignored. Source: allenai/OLMo-core #591, 2026."""
     return at(world, lambda x, places: places[..., :1] + counted(x))
 
@@ -349,8 +349,8 @@ def packed_texts_counted_on(world):
     seen=("each",),
 )
 def single_tokens_at_the_padded_width(world):
-    """When single tokens follow prompts of different lengths, all rows get the position after the longest one, the
-    padded width, instead of their own. Source: Comfy-Org/ComfyUI #15698, 2026."""
+    """When single tokens follow prompts of different lengths, all rows get the padded width as their position: the one
+    after the longest prompt instead of after their own. Source: Comfy-Org/ComfyUI #15698, 2026."""
     return at(world, lambda x, places: places.amax(0, keepdim=True) if x.shape[2] == 1 and places.ndim == 3 else places)
 
 
@@ -403,8 +403,8 @@ def positions_as_if_not_transposed(world):
     seen=("end",),
 )
 def read_past_the_table(world):
-    """The tables cover half of the declared positions and nothing checks the index: past the end, what is read as
-    cosines is the table of sines, which follows in memory, and what is read as sines is zero.
+    """The tables cover half of the declared positions and nothing checks the index: past the end, the kernel reads
+    the table of sines, which follows in memory, as cosines, and zeros as sines.
     Source: pegainfer-project/pegainfer #220, 2026."""
     end = world.length // 2
 
@@ -526,8 +526,8 @@ def collapsed_after_a_large_offset(world):
     seen=("large", "end"),
 )
 def cached_without_the_offset(world):
-    """Angles are cached by the number of tokens alone, so a call with another offset gets the angles of the first call
-    with as many tokens. Source: lucidrains/rotary-embedding-torch #11, 2023."""
+    """Angles are cached by the number of tokens alone, so a call gets the angles of the first call with the same number
+    of tokens, even if the offsets differ. Source: lucidrains/rotary-embedding-torch #11, 2023."""
     starts = {}
 
     def one(x, places):
@@ -538,7 +538,7 @@ def cached_without_the_offset(world):
 
 
 def longer_base(world, longest):
-    """Return the base of dynamic NTK scaling by 2 for a text that ends at ``longest``, trained on half the length."""
+    """Return dynamic NTK's base for a factor of 2, half the length in training, and a text that ends at ``longest``."""
     ratio = max(1.0, 2 * (longest + 1) / (world.length / 2) - 1)
     return world.base * ratio ** (world.rotary_dim / (world.rotary_dim - 2))
 
@@ -651,7 +651,7 @@ def repeated_angles_with_halves(world):
     seen=("small", "large", "end"),
 )
 def halved_angles_with_adjacent_pairs(world):
-    """The table holds all angles and then all of them again, as for halves, but the quarter turn swaps adjacent
+    """The table contains the list of angles twice, one copy after the other, but the quarter turn swaps adjacent
     entries, so cosines and sines are applied to the wrong entries. Source: NVIDIA/Megatron-LM #3900, 2026."""
 
     def formula(x, places):
@@ -668,8 +668,8 @@ def halved_angles_with_adjacent_pairs(world):
     seen=("small", "large", "end"),
 )
 def checkpoint_not_permuted(world):
-    """The weights are loaded without the permutation that the kernel expects, so it pairs entries in the other layout
-    than the weights were trained for. Source: nurl-lang/nurl #584, 2026."""
+    """The weights are loaded without the permutation that the kernel expects, so the kernel uses the other layout, for
+    which the weights were not trained. Source: nurl-lang/nurl #584, 2026."""
     other = "half" if adjacent(world) else "interleaved"
     return by(lambda x, places: rotated(x, places[..., None] * world.frequencies, other, world.lengthened))
 
@@ -685,7 +685,7 @@ def checkpoint_not_permuted(world):
 )
 def quarter_turn_not_interleaved(world):
     """The quarter turn takes the odd entries with a minus and then the even ones, without interleaving them again, so
-    entries are combined that form no pair. Source: Tongjilibo/bert4torch #1, 2022."""
+    entries that form no pair are combined. Source: Tongjilibo/bert4torch #1, 2022."""
 
     def formula(x, places):
         angles = (places[..., None] * world.frequencies).repeat(*[1] * places.ndim, 2)
@@ -705,8 +705,8 @@ def quarter_turn_not_interleaved(world):
     seen=("small", "large", "end"),
 )
 def pairs_across_the_whole_head(world):
-    """The frequencies are padded with zeros to the whole head, so each rotated entry is paired with the one half a head
-    further on instead of half the rotary part further on. Source: labscommunity/cascadia #69, 2026."""
+    """The frequencies are padded with zeros to the whole head, so the two entries of a pair are half a head apart
+    instead of half the rotary part. Source: labscommunity/cascadia #69, 2026."""
     theta = torch.cat((world.frequencies, torch.zeros((world.dim - world.rotary_dim) // 2, dtype=torch.float64)))
     return with_frequencies(world, theta)
 
@@ -774,8 +774,8 @@ def partial_factor_dropped(world):
     seen=("small", "large", "end"),
 )
 def partial_factor_applied_twice(world):
-    """The factor for partial rotation is applied to a width that is already the rotary part's, so only half of that
-    part is rotated, with frequencies for half the width. Source: vllm-project/vllm #41185, 2026."""
+    """The factor for partial rotation is applied to the width of the rotary part instead of the head's, so only half of
+    that part is rotated, with frequencies for half the width. Source: vllm-project/vllm #41185, 2026."""
     return with_frequencies(world, rope.inv_freq(2 * (world.rotary_dim // 4), world.base))
 
 
@@ -790,8 +790,8 @@ def partial_factor_applied_twice(world):
     seen=("small", "large", "end"),
 )
 def rows_of_the_table_read_too_wide(world):
-    """The kernel isn't told the rotary width and takes the head's: it rotates the whole head, and reads from the rows
-    of the table as many cosines, then sines, as the head needs, past the end of the row.
+    """The kernel uses the head's width as the rotary width: it rotates the whole head, and for each token reads more
+    cosines and sines than a row of the table contains, past the end of the row.
     Source: vllm-project/vllm #43676, 2026."""
     half = world.rotary_dim // 2
 
@@ -840,8 +840,8 @@ def overwritten_before_it_is_read(world):
     seen=("small", "large", "end"),
 )
 def table_cut_and_never_added(world):
-    """Sines and cosines alternate in the table, but it's cut in two halves as if all sines came first; besides, each
-    result is a single product and cosine and sine terms are never added. Source: NVIDIA/ngpt #10, 2025."""
+    """Sines and cosines alternate in the table, but the table is cut in two halves as if all sines came first, and each
+    result is a single product, because cosine and sine terms are never added. Source: NVIDIA/ngpt #10, 2025."""
 
     def formula(x, places):
         angles = places[..., None] * world.frequencies
@@ -896,8 +896,8 @@ def heads_taken_for_one(world):
     seen=("small", "large", "end"),
 )
 def frequencies_over_all_heads(world):
-    """The rotation is applied to the vector of all heads before it is split, so the frequencies fall across all heads
-    and each head turns at other ones. Source: Lightricks/LTX-Video #224, 2025."""
+    """The rotation is applied to the vector of all heads before it is split, so the frequencies fall across all heads,
+    and each head rotates at different ones. Source: Lightricks/LTX-Video #224, 2025."""
 
     def one(x, places):
         theta = rope.inv_freq(x.shape[1] * world.dim, world.base).unflatten(0, (x.shape[1], -1))
@@ -1005,8 +1005,8 @@ def written_into_the_inputs(world):
     seen=("small", "large", "end"),
 )
 def keys_race_with_their_copy(world):
-    """The kernel copies the unrotated key to the output and writes the rotated part over it in no fixed order, so at
-    random some tokens' keys stay unrotated. Source: vllm-project/vllm #46685, 2026."""
+    """The kernel writes the unrotated key and the rotated part to the same output in no fixed order, so the keys of
+    random tokens stay unrotated. Source: vllm-project/vllm #46685, 2026."""
 
     generator = torch.Generator().manual_seed(0)
 
@@ -1038,7 +1038,7 @@ def single_tokens_become_zero(world):
 
 
 def as_if_contiguous(x):
-    """Return what a kernel reads that takes the memory of x for contiguous."""
+    """Return what a kernel reads if it assumes that x is contiguous in memory."""
     steps = [math.prod(x.shape[axis + 1 :]) for axis in range(x.ndim)]
     needed = x.storage_offset() + x.numel()
     return x if x.untyped_storage().nbytes() // x.element_size() < needed else x.as_strided(x.shape, steps)
@@ -1119,8 +1119,8 @@ def exponent_without_its_sign(world):
     seen=("small", "large", "end"),
 )
 def exponent_i_over_width(world):
-    """The exponents count pairs by ones but are divided by the full width, so they are only half as large as they
-    should be. Source: rasbt/LLMs-from-scratch #410, 2024."""
+    """The exponents are i, instead of 2i, divided by the full width, so they are only half as large as they should be.
+    Source: rasbt/LLMs-from-scratch #410, 2024."""
     return with_frequencies(world, powers(world.base, torch.arange(world.rotary_dim // 2) / world.rotary_dim))
 
 
@@ -1192,8 +1192,8 @@ def turns_without_parentheses(world):
     seen=("end",),
 )
 def middle_band_backwards(world):
-    """In the middle band of Llama 3.1's scaling the share is interpolated in wavelengths and used the wrong way round,
-    so at its fast edge frequencies are divided and at its slow edge they are kept.
+    """In the middle band of Llama 3.1's scaling, the share is interpolated in wavelengths and used backwards, so
+    frequencies are divided at the band's fast edge and kept at its slow edge.
     Source: ml-explore/mlx-examples #907, 2024."""
     ladder, trained = rope.inv_freq(world.rotary_dim, world.base), world.length / world.factor
     waves = 2 * math.pi / ladder
@@ -1237,8 +1237,8 @@ def ramp_bounds_swapped(world):
     seen=("end",),
 )
 def factor_under_the_exponent(world):
-    """YaRN's slow frequencies are computed from the base multiplied by the factor, so the factor is under the exponent
-    too and each pair is slowed down by another amount. Source: apache/tvm #18576, 2025."""
+    """YaRN's slow frequencies are computed from the base multiplied by the factor, so the factor is raised to the
+    exponent too, and each pair is slowed down by a different amount. Source: apache/tvm #18576, 2025."""
     kept = ramp(world)
     slow = rope.inv_freq(world.rotary_dim, world.factor * world.base)
     return with_frequencies(world, kept * rope.inv_freq(world.rotary_dim, world.base) + (1 - kept) * slow)
@@ -1294,8 +1294,8 @@ def attention_factor_cancelled(world):
     seen=("end",),
 )
 def scaled_only_in_long_texts(world):
-    """Calls within the original length use the unscaled frequencies and only longer ones the scaled, so keys cached
-    before the switch don't fit the queries after it. Source: vllm-project/vllm #27431, 2025."""
+    """Only calls beyond the original length use the scaled frequencies, so keys that were cached by shorter calls don't
+    fit the queries of longer calls. Source: vllm-project/vllm #27431, 2025."""
 
     def function(q, k, positions):
         short = float(places_of(q, k, positions).max()) < world.length / world.factor
@@ -1360,9 +1360,8 @@ def base_and_ramp_of_other_layers(world):
     seen=("large", "end"),
 )
 def decay_scales_in_the_other_layout(world):
-    """xPos is switched on: queries grow and keys shrink with the position, and the scales of the pairs are moreover
-    laid out for the other layout, so lengths change within a pair. Source: lucidrains/rotary-embedding-torch #34,
-    2024."""
+    """xPos is switched on, so queries grow and keys shrink with the position, and its scales are arranged for the other
+    layout, so lengths change differently within a pair. Source: lucidrains/rotary-embedding-torch #34, 2024."""
     width = world.rotary_dim
 
     def one(x, places, sign):
@@ -1384,7 +1383,7 @@ def decay_scales_in_the_other_layout(world):
 
 @right
 def clockwise(world):
-    """The transposed rotation for both, as in karpathy/nanochat #489: scores only see the difference of positions."""
+    """q and k are both rotated clockwise, as in karpathy/nanochat #489: scores depend only on position differences."""
     return with_turn(world, lambda first, second, cos, sin: turn(first, second, cos, -sin))
 
 
@@ -1469,8 +1468,8 @@ def coarse_and_fine_steps(world):
 
 @right
 def padded_with_still_pairs(world):
-    """The formula with a quarter turn runs over the whole head: where nothing is rotated, the sine is 0 and the cosine
-    undoes the length."""
+    """The formula with a quarter turn runs over the whole head: where nothing is rotated, the sine is 0, the cosine is
+    1, and lengths don't change."""
     first, second = rope.split(torch.arange(world.rotary_dim), world.layout)
     partner, sign = torch.arange(world.dim), torch.zeros(world.dim, dtype=torch.float64)
     partner[first], partner[second], sign[first], sign[second] = second, first, -1.0, 1.0
@@ -1503,7 +1502,7 @@ def table_that_grows(world):
 
 @right
 def one_long_list_of_heads(world):
-    """q and k are joined along the heads, rotated in NumPy in one go with tokens first, and taken apart again."""
+    """q and k are concatenated along the heads, rotated together in NumPy, with tokens as the first axis, and split."""
 
     def rotation(q, k, positions):
         places = places_of(q, k, positions)
@@ -1518,7 +1517,7 @@ def one_long_list_of_heads(world):
 
 @right
 def slowest_pair_first(world):
-    """Pairs are rotated one at a time from the slowest to the fastest, each with a matrix of two by two."""
+    """Pairs are rotated one at a time from the slowest to the fastest, each with a 2 × 2 matrix."""
     first, second = rope.split(torch.arange(world.rotary_dim), world.layout)
 
     def one(x, places):

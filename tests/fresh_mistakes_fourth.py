@@ -120,7 +120,7 @@ def zero_when_alone(world):
     """A single token is rotated to position 0, so it isn't rotated at all, whatever its position is. Several
     tokens that come together are rotated to their own positions.
 
-    Source: mlx-vlm, pull request 1993, decoding assigns position 0 to every token, 21 August 2026.
+    Source: mlx-vlm, pull request 1993 (decoding assigns position 0 to every token), 21 August 2026.
     """
     return moved(world, lambda x, places: torch.zeros_like(places) if x.shape[2] == 1 else places)
 
@@ -142,10 +142,10 @@ def zero_when_alone(world):
     seen=("small", "large", "rows"),
 )
 def window_at_its_start(world):
-    """All tokens of a call are rotated to the position of the first one, as its start is broadcast over the call. A
-    token that comes alone is right.
+    """All tokens of a call are rotated to the position of the first token, because that position is broadcast over the
+    call. Calls with one token are right.
 
-    Source: omlx, pull request 2363, positions don't advance over windows of several tokens, 24 July 2026.
+    Source: omlx, pull request 2363 (positions don't advance over windows of several tokens), 24 July 2026.
     """
     return moved(world, lambda x, places: places[..., :1].expand(places.shape))
 
@@ -164,7 +164,7 @@ def slot_as_position(world):
     """Keys are rotated to their slot in a ring buffer of 32, that is to their position modulo 32. Queries are rotated
     to their own positions, so scores are wrong from position 32 on.
 
-    Source: sglang-omni, pull request 2177, review of positions in a ring buffer, 16 September 2026.
+    Source: sglang-omni, pull request 2177 (review of positions in a ring buffer), 16 September 2026.
     """
     return separately(
         lambda q, places: alone(q, places, world), lambda k, places: alone(k, torch.remainder(places, 32), world)
@@ -187,10 +187,10 @@ def slot_as_position(world):
     seen=("small",),
 )
 def prefix_without_rotation(world):
-    """Positions up to 6 are all rotated as position 0, and counting starts there, so every later position is 6 too
-    small. The table begins with rows of zeros for a prefix, but it's read from its first row.
+    """Positions up to 6 are all rotated as position 0, and every later position is 6 too small. The table begins with
+    rows of zeros for a prefix, but reading starts at the first of these rows.
 
-    Source: ControlAR, issue 18, potential bug in the frequency table's first rows, 26 October 2025.
+    Source: ControlAR, issue 18 (potential bug in the frequency table's first rows), 26 October 2025.
     """
     return moved(world, lambda x, places: (places - 6).clamp(min=0))
 
@@ -214,7 +214,7 @@ def zigzag_order(world):
     """Tokens get each other's positions: the second quarter of the call's positions is moved to the end, as if the
     tokens had been laid out in zigzag for context parallelism.
 
-    Source: ms-swift, pull request 10071, contiguous shards are put together in zigzag order, 9 September 2026.
+    Source: ms-swift, pull request 10071 (contiguous shards are put together in zigzag order), 9 September 2026.
     """
     return moved(world, lambda x, places: places[..., zigzag(x.shape[2])])
 
@@ -235,7 +235,7 @@ def tokens_before_heads(world):
     """Positions depend on the head: the index of a token is found as if heads came after tokens in memory, so the entry
     at head h and token s is rotated as token (h·n + s) // heads.
 
-    Source: DeepSpeed, pull request 2782, the rotation was written for queries before transposing, 2 February 2023.
+    Source: DeepSpeed, pull request 2782 (the rotation was written for queries before transposing), 2 February 2023.
     """
 
     def move(x, places):
@@ -261,7 +261,7 @@ def table_wraps(world):
     """From position 64 on, positions start again at 0, because a table of 64 rows is read modulo its length. Smaller
     positions are right.
 
-    Source: PC-Transformers, pull request 142, encodings out of bounds or misaligned past the table, 7 June 2026.
+    Source: PC-Transformers, pull request 142 (encodings out of bounds or misaligned past the table), 7 June 2026.
     """
     return moved(world, lambda x, places: torch.remainder(places, 64))
 
@@ -273,10 +273,10 @@ def table_wraps(world):
     seen=("large",),
 )
 def silently_returned(world):
-    """If any position of a call is 64 or more, q and k come back as they are: the function returns before it rotates
-    anything, and reports nothing. Calls within the table of 64 positions are right.
+    """If any position of a call is 64 or more, the function returns q and k unchanged, without an error. Calls within
+    the table of 64 positions are right.
 
-    Source: ONNX Runtime, issue 28205, RotaryEmbedding returns if position ids are out of bounds, April 2026.
+    Source: ONNX Runtime, issue 28205 (RotaryEmbedding returns if position ids are out of bounds), April 2026.
     """
     return by(lambda x, places: x.clone() if bool((places >= 64).any()) else alone(x, places, world))
 
@@ -290,7 +290,7 @@ def silently_returned(world):
 def table_raises(world):
     """Positions from 64 on raise an IndexError, because the table was built for 64 positions, though more are declared.
 
-    Source: hyprstream, issue 1546, the table is hard-coded to 8192 positions, 27 August 2026.
+    Source: hyprstream, issue 1546 (the table is hard-coded to 8192 positions), 27 August 2026.
     """
     usual = with_frequencies(world, world.frequencies)
 
@@ -315,7 +315,7 @@ def own_positions_raise(world):
     """Positions for each row, of shape (batch, seq), raise a RuntimeError: they're flattened before tokens are counted,
     so the view of q doesn't fit. One set of positions for all rows works.
 
-    Source: vLLM, pull request 52973, the number of tokens is inflated for positions with two axes, 19 August 2026.
+    Source: vLLM, pull request 52973 (the number of tokens is inflated for positions with two axes), 19 August 2026.
     """
     usual = with_frequencies(world, world.frequencies)
 
@@ -343,10 +343,10 @@ def own_positions_raise(world):
     seen=("large", "rows"),
 )
 def buffer_of_firsts(world):
-    """If several tokens come together, most of them are rotated to position 0: the buffer holds only the first position
-    of each row, and tokens behind its end read zeros. A token alone is right.
+    """In calls with several tokens, most tokens are rotated to position 0: the buffer contains only the first position
+    of each row of the batch, and tokens beyond the buffer's end read zeros. Calls with one token are right.
 
-    Source: rtp-llm, pull request 1163, position ids sized for one token per stream, 7 July 2026.
+    Source: rtp-llm, pull request 1163 (position ids sized for one token per stream), 7 July 2026.
     """
 
     def move(x, places):
@@ -370,10 +370,10 @@ def buffer_of_firsts(world):
     seen=("small", "large"),
 )
 def second_half_restarts(world):
-    """The second half of a call is rotated to the positions of its first half, as a second packed sequence reuses the
-    positions of sequence 0. A token alone is right.
+    """The second half of a call is rotated to the positions of the first half, as if it were a second packed sequence
+    that reuses the positions of sequence 0. Calls with one token are right.
 
-    Source: Megatron-LM, pull request 5243, later packed sequences reuse the positions of sequence 0, 9 June 2026.
+    Source: Megatron-LM, pull request 5243 (later packed sequences reuse the positions of sequence 0), 9 June 2026.
     """
     return moved(world, lambda x, places: places[..., torch.arange(x.shape[2]) % -(-x.shape[2] // 2)])
 
@@ -396,7 +396,7 @@ def normalized_coordinates(world):
     """Tokens are rotated to coordinates between -1 and 1 that depend on their place in the call and its length, as for
     the patches of an image. The positions that are given play no part.
 
-    Source: VGGT-Omega, issue 35, a base meant for integer indices with coordinates in -1 to 1, 25 May 2026.
+    Source: VGGT-Omega, issue 35 (a base meant for integer indices with coordinates in -1 to 1), 25 May 2026.
     """
     return moved(world, lambda x, places: (2 * counted(x, places) + 1) / x.shape[2] - 1)
 
@@ -414,10 +414,10 @@ def normalized_coordinates(world):
     seen=("again",),
 )
 def keeps_counting(world):
-    """The number of tokens in all earlier calls is added to the positions given, so only the first call is right and
-    the same call gives something else later.
+    """The number of tokens in all earlier calls is added to the given positions, so only the first call is right, and
+    repeating it gives a different result.
 
-    Source: tiny-llm, pull request 46, the offset grows by the wrong number of tokens, 18 August 2025.
+    Source: tiny-llm, pull request 46 (the offset grows by the wrong number of tokens), 18 August 2025.
     """
     seen = [0]
 
@@ -447,10 +447,10 @@ def keeps_counting(world):
     when=lambda world: partial(world) and pairs(world),
 )
 def rows_with_wrong_stride(world):
-    """Only the call's first token gets its own angles: rows of the table are as wide as for the whole head, but they're
-    read as if they were as wide as what rotates, so every later token reads angles from the row of an earlier one.
+    """Only the call's first token gets its own angles. The table has rows for the whole head, but it is read with a
+    stride for rows of only the rotary part, so every later token reads angles from the row of an earlier token.
 
-    Source: mojo_opset, pull request 241, review of the stride of cosines and sines, 18 April 2026.
+    Source: mojo_opset, pull request 241 (review of the stride of cosines and sines), 18 April 2026.
     """
     count, wide = world.rotary_dim // 2, world.dim // 2
 
@@ -476,10 +476,10 @@ def rows_with_wrong_stride(world):
     seen=("large",),
 )
 def factors_by_call(world):
-    """If a call has a position from 64 on, all its frequencies are divided by long factors, from 1.08 to 64.8; other
-    calls get the plain ones. Chunks of one text are rotated differently.
+    """If any position of a call is 64 or more, all frequencies are divided by long factors, from 1.08 to 64.8; other
+    calls use the plain frequencies. Chunks of one text may therefore be rotated differently.
 
-    Source: uzu, pull request 604, chunked prefill gets short factors first and long ones later, 14 July 2026.
+    Source: uzu, pull request 604 (chunked prefill gets short factors first and long ones later), 14 July 2026.
     """
     slow = world.frequencies / long_list(world)
 
@@ -504,10 +504,10 @@ def factors_by_call(world):
     seen=("large", "again"),
 )
 def base_stays_enlarged(world):
-    """A call with a position from 64 on multiplies the base by 8, and it's never set back, so later calls with small
-    positions are rotated with the enlarged base too.
+    """A call with a position of 64 or more multiplies the base by 8. The base is never reset, so later calls with small
+    positions are also rotated with the enlarged base.
 
-    Source: Transformers, pull request 27227, the base isn't scaled back after a long sequence, 2 November 2023.
+    Source: Transformers, pull request 27227 (the base isn't scaled back after a long sequence), 2 November 2023.
     """
     base = [world.base]
 
@@ -534,10 +534,10 @@ def base_stays_enlarged(world):
     refuse="that keys or both are wrong, without saying that keys stay as they are",
 )
 def keys_left_behind(world):
-    """Keys come back as they are, and only queries are rotated: the rotated keys are written to a cache, but not to
-    what is returned.
+    """Only queries are rotated. Keys are returned unchanged: the rotated keys are written to a cache, but not to the
+    returned tensor.
 
-    Source: SGLang (fork of kvcache-ai), pull request 66, restore the write-back of rotated keys, 15 July 2026.
+    Source: SGLang (fork of kvcache-ai), pull request 66 (restore the write-back of rotated keys), 15 July 2026.
     """
     return separately(lambda q, places: alone(q, places, world), lambda k, places: k.clone())
 
@@ -552,9 +552,9 @@ def keys_left_behind(world):
     refuse="that queries or both are wrong, without saying that queries stay as they are",
 )
 def queries_left_behind(world):
-    """Queries come back as they are, and only keys are rotated, as the call for q is missing in one branch of the code.
+    """Only keys are rotated. Queries are returned unchanged, because one branch of the code doesn't rotate q.
 
-    Source: PaddleFleet, pull request 1210, q wasn't rotated in compressed attention, 11 June 2026.
+    Source: PaddleFleet, pull request 1210 (q wasn't rotated in compressed attention), 11 June 2026.
     """
     return separately(lambda q, places: q.clone(), lambda k, places: alone(k, places, world))
 
@@ -572,7 +572,7 @@ def keys_backward(world):
     """Keys are rotated the other way: the term with the sine has a minus for k, so scores depend on the sum of the two
     positions instead of their difference. Queries are right.
 
-    Source: Transformers, issue 30900, the change proposed for k, 20 May 2024.
+    Source: Transformers, issue 30900 (the change proposed for k), 20 May 2024.
     """
     return separately(lambda q, places: alone(q, places, world), lambda k, places: alone(k, -places, world))
 
@@ -590,7 +590,7 @@ def keys_turned_twice(world):
     """Keys are rotated twice, once when they're stored and once more when they're read, so their angles are doubled.
     Queries are right.
 
-    Source: shainet, pull request 110, review of keys that are cached after their rotation, 10 June 2026.
+    Source: shainet, pull request 110 (review of keys that are cached after their rotation), 10 June 2026.
     """
     return separately(
         lambda q, places: alone(q, places, world), lambda k, places: alone(alone(k, places, world), places, world)
@@ -607,10 +607,10 @@ def keys_turned_twice(world):
     when=pairs,
 )
 def keys_permuted(world):
-    """Keys are paired in the other layout than declared, halves for neighbours or the reverse, while queries are paired
-    as declared: the order of the entries was converted for q only.
+    """Queries are paired in the declared layout, but keys in the opposite layout (halves instead of neighbours, or the
+    reverse): the order of the entries was converted for q only.
 
-    Source: Transformers, pull request 31788, incorrect permutation of k in GGUF files, 4 July 2024.
+    Source: Transformers, pull request 31788 (incorrect permutation of k in GGUF files), 4 July 2024.
     """
     other = "half" if world.layout == "interleaved" else "interleaved"
     return separately(
@@ -630,10 +630,10 @@ def keys_permuted(world):
     seen=("small", "large"),
 )
 def keys_with_wrong_stride(world):
-    """The second entry of each pair of a key is read from the token before, as its address is computed with the stride
-    of q, and then rotated with the first entry. Queries are right.
+    """In each pair of a key, the second entry is taken from the previous token, because its address is computed with
+    the stride of q. Queries are right.
 
-    Source: ColossalAI, pull request 6444, the offset of k's second half uses the stride of q, 21 September 2026.
+    Source: ColossalAI, pull request 6444 (the offset of k's second half uses the stride of q), 21 September 2026.
     """
 
     def of_k(k, places):
@@ -650,10 +650,10 @@ def keys_with_wrong_stride(world):
     refuse="that values are wrong, without heads",
 )
 def second_block_of_heads(world):
-    """Only the first half of the heads of q and of k is rotated, and the others stay as they are, because the number of
-    the head is counted within its block.
+    """Only the first half of the heads is rotated, in both q and k, because the kernel uses each head's index within
+    its block. The other heads are unchanged.
 
-    Source: Megatron-LM (fork of radixark), pull request 5, absolute head index in the fused kernel, 18 February 2026.
+    Source: Megatron-LM (fork of radixark), pull request 5 (absolute head index in the fused kernel), 18 February 2026.
     """
 
     def one(x, places):
@@ -672,10 +672,10 @@ def second_block_of_heads(world):
     seen=("one",),
 )
 def alone_in_halves(world):
-    """A single token is paired in halves, though the declared layout pairs neighbours: one of two code paths
-    has that layout hard-coded. Several tokens that come together are right.
+    """In calls with one token, pairs lie in halves although the declared layout pairs neighbours: halves are hard-coded
+    in one of two code paths. Calls with several tokens are right.
 
-    Source: vLLM, issue 49290, the Triton kernel hard-codes one layout and the native path doesn't, July 2026.
+    Source: vLLM, issue 49290 (the Triton kernel hard-codes one layout and the native path doesn't), July 2026.
     """
     usual, halves = in_layout(world, world.layout), in_layout(world, "half")
     return lambda q, k, positions: (halves if q.shape[2] == 1 else usual)(q, k, positions)
@@ -706,7 +706,7 @@ def exponents_to_the_end(world):
     """Exponents are spread evenly from 0 to 1 inclusive, i/(d/2 - 1) instead of 2i/d, so all frequencies but the first
     are too low and the last is 1/base. It's as if the base were larger, base^(d/(d - 2)).
 
-    Source: UniLM, issue 1554, linspace in YOCO's rotary embedding, 19 May 2024.
+    Source: UniLM, issue 1554 (linspace in YOCO's rotary embedding), 19 May 2024.
     """
     return with_frequencies(world, endpoints(world))
 
@@ -726,16 +726,16 @@ def of_width(world):
     when=lambda world: plain(world) and pairs(world) and apart(world, of_width(world)),
 )
 def width_from_hidden_size(world):
-    """Exponents are divided by 5/4 of the declared width, as the width is taken from hidden size and number of heads,
-    so frequencies fall too slowly. It's as if the base were smaller, base^0.8.
+    """Exponents are divided by 5/4 of the declared width, because the width is computed from the hidden size and the
+    number of heads. Frequencies fall too slowly, as if the base were smaller, base^0.8.
 
-    Source: Transformers, pull request 32495, use head_dim from the configuration for RoPE, 7 August 2024.
+    Source: Transformers, pull request 32495 (use head_dim from the configuration for RoPE), 7 August 2024.
     """
     return with_frequencies(world, of_width(world))
 
 
 def scaled_by(world, factor):
-    """Frequencies of which what should be divided by the factor is multiplied by ``factor``."""
+    """Return frequencies that are multiplied by ``factor`` where the scaling should divide them by its own factor."""
     keep = kept(world)
     return ladder(world) * (keep + (1 - keep) * factor)
 
@@ -753,7 +753,7 @@ def scaled_by(world, factor):
 def scaled_once_more(world):
     """The scaling is applied twice, so frequencies that should be divided by the factor are divided by its square.
 
-    Source: Transformers, issue 29765, extra linear scaling in the base class, as reported, 20 March 2024.
+    Source: Transformers, issue 29765 (extra linear scaling in the base class, as reported), 20 March 2024.
     """
     return with_frequencies(world, scaled_by(world, world.factor**-2.0))
 
@@ -775,13 +775,13 @@ def upwards(world):
 def scaled_upwards(world):
     """Frequencies that should be divided by the factor are multiplied by it, because the scale is inverted twice over.
 
-    Source: InfiniCore, pull request 1200, the computed scale has to be inverted, 4 June 2026.
+    Source: InfiniCore, pull request 1200 (the computed scale has to be inverted), 4 June 2026.
     """
     return with_frequencies(world, upwards(world))
 
 
 def when_alone(world, theta):
-    """Both are rotated with the frequencies ``theta`` if a token comes alone, and soundly otherwise."""
+    """Rotate q and k with the frequencies ``theta`` in calls with one token, and correctly in all others."""
 
     def one(x, places):
         return rotated(
@@ -802,10 +802,10 @@ def when_alone(world, theta):
     seen=("one",),
 )
 def raw_factor_when_alone(world):
-    """For a token that comes alone, frequencies are multiplied by the scaling factor instead of divided by it, as the
-    kernel for decoding gets the raw factor. Several tokens together are right.
+    """In calls with one token, frequencies are multiplied by the scaling factor instead of divided by it, because the
+    kernel for decoding receives the raw factor. Calls with several tokens are right.
 
-    Source: llm-awq, pull request 315, decoding passes the raw factor instead of 1/factor, 16 April 2026.
+    Source: llm-awq, pull request 315 (decoding passes the raw factor instead of 1/factor), 16 April 2026.
     """
     return when_alone(world, scaled_by(world, world.factor))
 
@@ -824,7 +824,7 @@ def unscaled_when_alone(world):
     """A single token is rotated with unscaled frequencies: the code for prompts applies the scaling, but the code for
     decoding doesn't.
 
-    Source: LMDeploy, issue 571, dynamic NTK in prefill but not in decoding, as asked, 17 October 2023.
+    Source: LMDeploy, issue 571 (dynamic NTK in prefill but not in decoding, as asked), 17 October 2023.
     """
     return when_alone(world, ladder(world))
 
@@ -853,7 +853,7 @@ def kept_from_ntk_base(world):
     """Frequencies that the scaling should keep are computed from a base enlarged by NTK, so they're too low; those that
     are divided by the factor are right.
 
-    Source: aprender, pull request 2161, YaRN's extrapolated dimensions use the NTK base, 20 June 2026.
+    Source: aprender, pull request 2161 (YaRN's extrapolated dimensions use the NTK base), 20 June 2026.
     """
     return with_frequencies(world, fast_from_ntk(world))
 
@@ -878,10 +878,10 @@ def later_ramp(world):
     when=lambda world: not plain(world) and several(world) and apart(world, later_ramp(world)),
 )
 def ramp_one_pair_late(world):
-    """The blend from kept to divided frequencies comes one pair late: each pair is scaled as much as the pair before it
-    should be, so those in the blend are too fast.
+    """The blend from kept to divided frequencies is shifted by one pair. Each pair is scaled by the amount meant for
+    the previous pair, so pairs in the blend are too fast.
 
-    Source: ggml, pull request 913, the ramp's lower end is one dimension off, as reported, 5 August 2024.
+    Source: ggml, pull request 913 (the ramp's lower end is one dimension off, as reported), 5 August 2024.
     """
     return with_frequencies(world, later_ramp(world))
 
@@ -897,7 +897,7 @@ def ramp_one_pair_late(world):
 def times_pi(world):
     """Every angle is multiplied by pi, so all frequencies are 3.14 times too high.
 
-    Source: llama.cpp, issue 1234, a factor pi for theta, as proposed, 29 April 2023.
+    Source: llama.cpp, issue 1234 (a factor pi for theta, as proposed), 29 April 2023.
     """
     return with_frequencies(world, world.frequencies * math.pi)
 
@@ -912,10 +912,10 @@ def times_pi(world):
     when=lambda world: plain(world) and several(world),
 )
 def over_all_heads(world):
-    """Frequencies fall over all heads together instead of within each head: the rotation comes before the split into
-    heads, so each head has frequencies of its own, and head 0 only the fastest.
+    """Frequencies fall over all heads together instead of within each head, because the rotation is applied before the
+    split into heads. Each head therefore has different frequencies, and head 0 has only the fastest.
 
-    Source: LTX-Video, issue 224, the rotation runs over the inner dimension, there on purpose, 13 July 2025.
+    Source: LTX-Video, issue 224 (the rotation deliberately runs over the inner dimension), 13 July 2025.
     """
 
     def one(x, places):
@@ -943,10 +943,10 @@ def over_all_heads(world):
     when=lambda world: plain(world) and several(world),
 )
 def text_without_axes(world):
-    """Only the first quarter of the pairs is rotated; the others, meant for height and width of an image, stay at
-    position 0 for text.
+    """Only the first quarter of the pairs is rotated. The other pairs are meant for the height and width of an image,
+    so in text they are always at position 0.
 
-    Source: vLLM, pull request 18456, M-RoPE positions of pure text, reverting a fix, 21 May 2025.
+    Source: vLLM, pull request 18456 (M-RoPE positions of pure text, reverting a fix), 21 May 2025.
     """
     theta = world.frequencies.clone()
     theta[world.rotary_dim // 8 :] = 0
@@ -967,10 +967,10 @@ def text_without_axes(world):
     when=lambda world: plain(world) and several(world),
 )
 def lanes_skipped(world):
-    """Of every four pairs the last two stay as they are, because the loop over pairs goes on by more than the number of
-    threads.
+    """The last two of every four pairs are not rotated, because the step of the loop over pairs is larger than the
+    number of threads.
 
-    Source: llama.cpp, pull request 3024, review of a hard-coded step over pairs, 5 September 2023.
+    Source: llama.cpp, pull request 3024 (review of a hard-coded step over pairs), 5 September 2023.
     """
     theta = world.frequencies.clone()
     theta[torch.arange(len(theta)) % 4 >= 2] = 0
@@ -1004,7 +1004,7 @@ def product_in_tf32(world):
     """Frequencies and positions are rounded to 11 binary digits before they're multiplied, as TF32 does, so angles of
     large positions are slightly off.
 
-    Source: Transformers, issue 48428, corruption due to TF32 in the matrix product, 31 August 2026.
+    Source: Transformers, issue 48428 (corruption due to TF32 in the matrix product), 31 August 2026.
     """
     return with_angles(world, lambda places: in_tf32(places)[..., None] * in_tf32(world.frequencies))
 
@@ -1030,10 +1030,10 @@ def in_fixed_point(world):
     seen=("large",),
 )
 def fixed_point(world):
-    """Frequencies are rounded to multiples of 1/1024, a fixed-point number with 10 binary places, so slow pairs are off
-    most and the slowest may not turn at all.
+    """Frequencies are rounded to fixed-point numbers with 10 binary places, that is, to multiples of 1/1024. The
+    relative error is largest for slow pairs, and the slowest pairs may not rotate at all.
 
-    Source: ReaLLM-Forge, pull request 115, 16-bit fixed point for the rotation's angles, 13 March 2024.
+    Source: ReaLLM-Forge, pull request 115 (16-bit fixed point for the rotation's angles), 13 March 2024.
     """
     return with_frequencies(world, in_fixed_point(world))
 
@@ -1047,7 +1047,7 @@ def keys_in_steps(world):
     """Keys are moved to their positions in eight steps and rounded to bfloat16 after each, so errors add up, as when a
     cache of 16 bits is shifted again and again. Queries keep their precision.
 
-    Source: llama.cpp, issue 4097, results break down after repeated shifts of cached keys, 16 November 2023.
+    Source: llama.cpp, issue 4097 (results break down after repeated shifts of cached keys), 16 November 2023.
     """
 
     def of_k(k, places):
@@ -1066,10 +1066,10 @@ def keys_in_steps(world):
     refuse="that keys are wrong, without precision, rounding or quantization",
 )
 def keys_in_float8(world):
-    """Keys come back rounded to float8 (e4m3), as they're stored in the cache, which leaves them one or two digits.
-    Queries keep their precision.
+    """Keys are rounded to float8 (e4m3), the type of the cache, so only one or two of their digits are right. Queries
+    keep their precision.
 
-    Source: verl, pull request 4435, accuracy collapses with an FP8 cache of keys, 29 March 2026.
+    Source: verl, pull request 4435 (accuracy collapses with an FP8 cache of keys), 29 March 2026.
     """
     narrow = torch.float8_e4m3fn
     return separately(
@@ -1091,10 +1091,10 @@ def keys_in_float8(world):
     refuse="that queries are wrong, without their length or a factor",
 )
 def queries_too_long(world):
-    """Queries come out 1.1456 times too long, the square root of 168/128, as another attention scale is folded into
-    them. Keys keep their length.
+    """Queries are too long by a factor of √(168/128) = 1.1456, because a different attention scale is folded into them.
+    Keys keep their length.
 
-    Source: ferrox, pull request 65, the attention scale of Gemma's 27B models, 2 September 2026.
+    Source: ferrox, pull request 65 (the attention scale of Gemma's 27B models), 2 September 2026.
     """
     return separately(
         lambda q, places: (alone(q, places, world).double() * math.sqrt(168 / 128)).to(q.dtype),
@@ -1113,10 +1113,10 @@ def queries_too_long(world):
     seen=("large",),
 )
 def queries_with_temperature(world):
-    """Queries get longer with their position, by 1 + 0.1 log(1 + (position + 1) // 16): a temperature that's meant for
-    layers without rotation. Keys keep their length.
+    """A query's length is multiplied by 1 + 0.1 log(1 + (position + 1) // 16), which grows with its position. This
+    temperature is meant for layers without rotation. Keys keep their length.
 
-    Source: MaxText, pull request 1611, temperature tuning is for layers without RoPE, 21 April 2025.
+    Source: MaxText, pull request 1611 (temperature tuning is for layers without RoPE), 21 April 2025.
     """
 
     def of_q(q, places):
@@ -1138,7 +1138,7 @@ def normalized_after(world):
     """After the rotation, q and k are divided by their root mean square, so every vector has the same length, whatever
     it was before. Angles are right.
 
-    Source: nanochat, issue 743, the norm of q and k comes after the rotation, 3 May 2026.
+    Source: nanochat, issue 743 (the norm of q and k comes after the rotation), 3 May 2026.
     """
 
     def one(x, places):
@@ -1160,10 +1160,10 @@ def normalized_after(world):
     when=lambda world: not kept_length(world),
 )
 def lengthened_twice(world):
-    """What rotates is lengthened by the square of the declared attention factor, because both the table and the kernel
-    apply it.
+    """Rotated entries are lengthened by the square of the declared attention factor, because both the table and the
+    kernel apply this factor.
 
-    Source: Ollama, pull request 13432, the scale was already computed by the rotation itself, 11 December 2025.
+    Source: Ollama, pull request 13432 (the scale was already computed by the rotation itself), 11 December 2025.
     """
     return with_frequencies(world, world.frequencies, world.lengthened**2)
 
@@ -1181,7 +1181,7 @@ def lengthened_twice(world):
 def clipped_after(world):
     """After the rotation, entries of q and k are clipped at 1.5 and -1.5, so long vectors get shorter and turn a bit.
 
-    Source: OLMo, issue 806, values are clipped to a range after the rotation, 7 March 2025.
+    Source: OLMo, issue 806 (values are clipped to a range after the rotation), 7 March 2025.
     """
     return by(lambda x, places: alone(x, places, world).clamp(-1.5, 1.5))
 
@@ -1197,10 +1197,10 @@ def clipped_after(world):
     refuse="that the result is wrong, without the sign, the length or that it's no rotation",
 )
 def minus_forgotten(world):
-    """Both entries of a pair get the sine with a plus, x cos + y sin and x sin + y cos, so the minus of a rotation is
-    missing and lengths aren't kept.
+    """Both entries of a pair add the term with the sine: x cos + y sin and x sin + y cos. The rotation's minus sign is
+    missing, so lengths change.
 
-    Source: LittleJS, issue 147, the formula for rotating a vector, there in a game, 19 July 2025.
+    Source: LittleJS, issue 147 (the formula for rotating a vector in a game), 19 July 2025.
     """
     return with_turn(world, lambda first, second, cos, sin: (first * cos + second * sin, first * sin + second * cos))
 
@@ -1227,10 +1227,10 @@ def rounded_up(count):
     when=lambda world: pairs(world) and rounded_up(world.rotary_dim) != world.rotary_dim,
 )
 def sines_in_padded_table(world):
-    """A row of the table holds all cosines and then all sines, but sines are looked for where a row padded to a power
-    of two would have them. Pairs get the sine of a later pair, and the last ones get 0.
+    """A row of the table contains all cosines and then all sines, but the sines are read at their offset in a row
+    padded to a power of two. Pairs get the sine of a later pair, and the last pairs get 0.
 
-    Source: vLLM Ascend, pull request 15688, incorrect offsets of sines for 96 dimensions, 3 September 2026.
+    Source: vLLM Ascend, pull request 15688 (incorrect offsets of sines for 96 dimensions), 3 September 2026.
     """
     count = world.rotary_dim // 2
     start = rounded_up(world.rotary_dim) // 2
@@ -1265,7 +1265,7 @@ REST = (
 def rest_is_zero(world):
     """Entries that shouldn't be rotated come back as zeros, because only the rotated part is written to the result.
 
-    Source: Paddle, pull request 78976, the rest of the head has to be copied if rotation is partial, 13 May 2026.
+    Source: Paddle, pull request 78976 (the rest of the head has to be copied if rotation is partial), 13 May 2026.
     """
 
     def one(x, places):
@@ -1282,10 +1282,10 @@ def rest_is_zero(world):
     when=partial,
 )
 def rest_is_nan(world):
-    """Entries that shouldn't be rotated come back as NaN: they're rotated too, with cosines and sines that lie behind
-    the end of a table made for the smaller share.
+    """Entries that shouldn't be rotated become NaN. They're rotated too, with cosines and sines read beyond the end of
+    a table that covers only the declared part of the head.
 
-    Source: Megatron-LM, pull request 5412, reads out of bounds if rotary_percent is below 1, 21 June 2026.
+    Source: Megatron-LM, pull request 5412 (reads out of bounds if rotary_percent is below 1), 21 June 2026.
     """
 
     def one(x, places):
@@ -1307,10 +1307,10 @@ def rest_is_nan(world):
     when=partial,
 )
 def last_part_rotated(world):
-    """The last entries of each head are rotated instead of the first, as many as declared, and the first stay as they
-    are: the kernel expects what isn't rotated first.
+    """The declared number of entries is rotated, but at the end of each head instead of the beginning: the kernel
+    expects heads to begin with the unrotated entries.
 
-    Source: aiter, pull request 136, support for the rotated part before the other one, 2025.
+    Source: aiter, pull request 136 (support for the rotated part before the other one), 2025.
     """
     start = world.dim - world.rotary_dim
     return by(
@@ -1328,10 +1328,10 @@ def last_part_rotated(world):
     when=partial,
 )
 def partial_raises(world):
-    """Every call raises a RuntimeError about sizes that don't match, because the table is as wide as what rotates and
-    is applied to the whole head.
+    """Every call raises a RuntimeError about sizes that don't match, because a table for the rotary part is applied to
+    the whole head.
 
-    Source: vLLM Ascend, pull request 6581, rotary_dim isn't read from the configuration, 5 February 2026.
+    Source: vLLM Ascend, pull request 6581 (rotary_dim isn't read from the configuration), 5 February 2026.
     """
 
     def rotation(q, k, positions):
@@ -1349,7 +1349,7 @@ def partial_raises(world):
 def half_times_whole(world):
     """Every call raises a RuntimeError about sizes: one half of the entries is multiplied by a table for all of them.
 
-    Source: OpenArch, issue 13, invalid forward pass of the rotation for Llama 3, 16 September 2026.
+    Source: OpenArch, issue 13 (invalid forward pass of the rotation for Llama 3), 16 September 2026.
     """
 
     def one(x, angles):
@@ -1364,7 +1364,8 @@ def half_times_whole(world):
 
 
 def part(world, x, turned):
-    """Apply ``turned`` to the entries that rotate, in float64, and lengthen them as declared. Leave the rest."""
+    """Apply ``turned`` to the rotary entries in float64, and scale them by ``world.lengthened``. Keep all other
+    entries."""
     inner = turned(x[..., : world.rotary_dim].double()) * world.lengthened
     return torch.cat((inner.to(x.dtype), x[..., world.rotary_dim :]), -1)
 
@@ -1383,7 +1384,7 @@ def three_products(world):
 
 @right
 def powers_by_squaring(world):
-    """The turn of one position is squared again and again, and multiplied for each binary digit of the position."""
+    """Compute the rotation by a position as a power of the rotation by one position, by repeated squaring."""
 
     def one(x, places):
         whole = torch.floor(places.abs())
@@ -1488,7 +1489,7 @@ def pair_by_pair(world):
 
 @right
 def phase_in_turns(world):
-    """Angles are kept as turns, of which only the fraction counts, and the sine is a cosine a quarter turn later."""
+    """Compute angles in turns, drop the whole turns, and compute the sine as the cosine of a quarter turn less."""
 
     def turned(first, second, angles):
         turns = angles / (2 * math.pi)
@@ -1501,7 +1502,7 @@ def phase_in_turns(world):
 
 @right
 def steps_added_up(world):
-    """The angle of a token is that of the token before plus the step between the two."""
+    """Compute each token's angle from the previous token's angle, by adding the angle between the two positions."""
 
     def one(x, places):
         steps = torch.diff(places, prepend=torch.zeros_like(places[..., :1]))

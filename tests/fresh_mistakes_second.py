@@ -38,7 +38,7 @@ fresh = collecting(FRESH)
 
 
 def moved(world, move):
-    """Both are rotated soundly, but to the positions that ``move`` makes of the given ones."""
+    """Rotate q and k correctly, but by the positions that ``move(x, places)`` returns."""
     return by(lambda x, places: alone(x, move(x, places), world))
 
 
@@ -72,7 +72,7 @@ def positions_ignored(world):
     seen=["rows"],
 )
 def rows_like_the_first(world):
-    """Rows with other positions, as left padding makes them, are rotated at those of the first row. Source:
+    """If rows have different positions, as with left padding, every row gets the first row's positions. Source:
     unslothai/unsloth/pull/3803 (2025-12-29)."""
     return moved(world, lambda x, places: places[:1] if places.ndim == 3 else places)
 
@@ -87,7 +87,7 @@ def rows_like_the_first(world):
     seen=["packed"],
 )
 def packed_counted_on(world):
-    """Where sequences are packed into a row, positions don't start again but count on from the first. Source:
+    """If sequences are packed into a row, positions count on from the start of the row instead of restarting. Source:
     allenai/OLMo-core/pull/591 (2026-02-03)."""
     return moved(world, lambda x, places: places[..., :1] + counted(x, places))
 
@@ -100,7 +100,7 @@ def packed_counted_on(world):
     seen=["small", "large", "one", "rows"],
 )
 def rows_counted_on(world):
-    """The rows of a batch are one long row to the kernel: each row's positions come after those of the row before.
+    """The kernel treats the rows of a batch as one long row, so each row's positions continue the previous row's.
     Source: turboderp/exllama/pull/101 (2023-06-23)."""
 
     def on(x, places):
@@ -117,7 +117,7 @@ def rows_counted_on(world):
     seen=["one"],
 )
 def head_added_alone(world):
-    """If a token comes alone, each head is rotated further by its own number. Source: elixir-nx/emlx/issues/121
+    """If a call has a single token, each head adds its own number to the position. Source: elixir-nx/emlx/issues/121
     (2026-07-04)."""
 
     def added(x, places):
@@ -136,8 +136,8 @@ def head_added_alone(world):
     seen=["one"],
 )
 def alone_at_zero(world):
-    """A token that comes alone is at position 0, whatever is cached. Source: Blaizzy/mlx-vlm/issues/1983
-    (2026-08-20)."""
+    """If a call has a single token, it is rotated by position 0, however long the cache is. Source:
+    Blaizzy/mlx-vlm/issues/1983 (2026-08-20)."""
     return moved(world, lambda x, places: places * 0 if x.shape[2] == 1 else places)
 
 
@@ -153,7 +153,8 @@ def alone_at_zero(world):
     seen=["small", "large"],
 )
 def window_at_its_start(world):
-    """All tokens of a call are rotated at the position of its first. Source: jundot/omlx/pull/2363 (2026-07-24)."""
+    """All tokens of a call are rotated by the position of its first token. Source: jundot/omlx/pull/2363
+    (2026-07-24)."""
     return moved(world, lambda x, places: places[..., :1].expand(places.shape))
 
 
@@ -168,7 +169,7 @@ def window_at_its_start(world):
     seen=["large"],
 )
 def held_at_the_budget(world):
-    """Once the cache evicts, it says how many tokens it retains, and calls start there instead of at their position.
+    """Once the cache has evicted tokens, calls start at the number of tokens it retains, not at their own position.
     Source: rajveer43/VeloxQuant-MLX/issues/389 (2026-09-16)."""
 
     def held(x, places):
@@ -189,8 +190,8 @@ def held_at_the_budget(world):
     seen=["small", "large", "one"],
 )
 def start_counted_twice(world):
-    """A later chunk of a prompt adds its start to positions that have it already. Source: mlx-node/mlx-node/pull/33
-    (2026-03-21)."""
+    """A later chunk of a prompt adds its start to positions that already include it. Source:
+    mlx-node/mlx-node/pull/33 (2026-03-21)."""
     return moved(world, lambda x, places: places + places[..., :1])
 
 
@@ -280,7 +281,7 @@ def beyond_the_table(world):
     seen=["again"],
 )
 def first_offset_kept(world):
-    """Angles are cached by the number of tokens alone, so a later call gets those of the first as long. Source:
+    """Angles are cached by the number of tokens alone, so a call may get those of an earlier call. Source:
     lucidrains/rotary-embedding-torch/issues/11 (2023-08-08)."""
     known = {}
 
@@ -302,7 +303,7 @@ def first_offset_kept(world):
     seen=["far", "again"],
 )
 def long_call_remembered(world):
-    """A call beyond the length makes the base larger, and shorter calls after it don't get the old one back. Source:
+    """A call beyond the trained length enlarges the base, and shorter calls after it still use the larger base. Source:
     huggingface/transformers/issues/25306 (2023-08-04)."""
     longest = [world.length]
 
@@ -378,7 +379,7 @@ def rounded_tables(world):
     refuse="another base",
 )
 def frequencies_zeroed(world):
-    """All frequencies are zeros that loading has left, so nothing is rotated. Source: pytorch/executorch/pull/19627
+    """Loading leaves all frequencies at 0, so nothing is rotated. Source: pytorch/executorch/pull/19627
     (2026-05-18)."""
     return with_frequencies(world, torch.zeros_like(world.frequencies))
 
@@ -419,7 +420,7 @@ def base_always_grown(world):
     when=lambda world: plain(world) and several(world),
 )
 def long_factors_always(world):
-    """LongRoPE's factors for long texts slow the pairs of short ones, too. Source: lablup/mlxcel/issues/1358
+    """LongRoPE's factors for long texts also slow the pairs in short texts. Source: lablup/mlxcel/issues/1358
     (2026-08-22)."""
     factors = 1 + 63 * torch.linspace(0, 1, world.rotary_dim // 2, dtype=torch.float64) ** 2
     return with_frequencies(world, world.frequencies / factors)
@@ -435,7 +436,7 @@ def long_factors_always(world):
     when=plain,
 )
 def scaled_unasked(world):
-    """Linear scaling for other layers slows those that should have none. Source: antonellof/ferrox/issues/39
+    """Layers that should have no scaling get the linear scaling of other layers. Source: antonellof/ferrox/issues/39
     (2026-09-02)."""
     return with_frequencies(world, world.frequencies / (8.0 if world.layout == "half" else 4.0))
 
@@ -463,7 +464,7 @@ def half_of_the_table_twice(world):
     when=lambda world: plain(world) and world.rotary_dim == world.dim,
 )
 def frequencies_across_heads(world):
-    """Rotation comes before the split into heads, so frequencies fall over all heads and start again in none. Source:
+    """Rotation comes before the split into heads, so one series of frequencies runs over all heads. Source:
     Lightricks/LTX-Video/issues/224 (2025-07-13)."""
 
     def one(x, places):
@@ -487,8 +488,8 @@ def frequencies_across_heads(world):
     when=lambda world: plain(world) and several(world),
 )
 def slow_half_still(world):
-    """Half of the pairs have frequency 0, and the others reach 1/base sooner. Source: KellerJordan/modded-nanogpt
-    (train_gpt.py, undated; a choice there, a mistake where weights are of the usual kind)."""
+    """The slow half of the pairs has frequency 0, and the frequencies of the fast half fall from 1 to 1/base. Source:
+    KellerJordan/modded-nanogpt (train_gpt.py, undated; intended there, but a mistake for weights of the usual kind)."""
     fast = world.rotary_dim // 4
     theta = torch.zeros_like(world.frequencies)
     theta[:fast] = world.base ** -torch.linspace(0, 1, fast, dtype=torch.float64)
@@ -505,8 +506,9 @@ def slow_half_still(world):
     when=lambda world: partial(world) and pairs(world),
 )
 def exponent_of_the_whole_head(world):
-    """A part of each head is rotated rightly, but with frequencies that fall over the whole head. Source:
-    aws-neuron/neuronx-distributed-inference/pull/106 (2026-07-01; there the two are the other way round)."""
+    """The right part of each head is rotated, but with the frequencies of the whole head. Source:
+    aws-neuron/neuronx-distributed-inference/pull/106 (2026-07-01; there, the whole head's frequencies are right, and
+    the part's are the mistake)."""
     return with_frequencies(world, rope.inv_freq(world.dim, world.base)[: world.rotary_dim // 2])
 
 
@@ -518,7 +520,7 @@ def unscaled(world):
 
 
 def ramp(world, length, betas=(32, 1), rounded=True):
-    """YaRN's frequencies for an original ``length``, with the ends of the ramp where ``betas`` say."""
+    """YaRN's frequencies for an original ``length``. The ramp ends at the pairs that complete ``betas`` turns in it."""
     low, high = (
         world.rotary_dim * math.log(length / (beta * 2 * math.pi)) / (2 * math.log(world.base)) for beta in betas
     )
@@ -531,7 +533,7 @@ def ramp(world, length, betas=(32, 1), rounded=True):
 
 
 def changes(world, theta):
-    """Whether one frequency at least differs by more than a hundredth from the declared one."""
+    """Whether at least one frequency differs by more than one per cent from the declared one."""
     return not torch.allclose(theta, world.frequencies, rtol=0.01, atol=0)
 
 
@@ -570,7 +572,7 @@ ALL_SLOWED = [
     when=lambda world: world.scaled == "llama3" and world.factor != 8 and (kept(world) < 0.9).any(),
 )
 def usual_factor(world):
-    """llama3's factor is always 8, as the first of these models had it. Source: meta-llama/llama-models/issues/241
+    """llama3's factor is always 8, as it was in Llama 3.1. Source: meta-llama/llama-models/issues/241
     (2024-12-10)."""
     share = kept(world)
     return with_frequencies(world, unscaled(world) * (share + (1 - share) / 8))
@@ -583,8 +585,8 @@ def usual_factor(world):
     when=lambda world: world.scaled == "llama3" and (kept(world) > 0.1).any(),
 )
 def llama3_as_linear(world):
-    """llama3's scaling is taken for the linear one: all pairs are slowed alike. Source: lablup/mlxcel/issues/1688
-    (2026-09-08)."""
+    """llama3's scaling is replaced by linear scaling, so all pairs are slowed by the same factor. Source:
+    lablup/mlxcel/issues/1688 (2026-09-08)."""
     return with_frequencies(world, unscaled(world) / world.factor)
 
 
@@ -629,7 +631,7 @@ def betas_exchanged(world):
     when=lambda world: world.scaled == "yarn" and (kept(world) > 0.1).any(),
 )
 def yarn_as_linear(world):
-    """With YaRN, positions are divided by the factor and cut off at the original length. Source:
+    """With YaRN, positions are divided by the factor and clamped to the original length. Source:
     rasbt/LLMs-from-scratch/pull/940 (2026-01-03)."""
 
     def one(x, places):
@@ -675,7 +677,7 @@ LONGER = [r"length|norm|magnitude|longer|attention.?factor|mscale|too (long|larg
     when=lambda world: world.lengthened != 1,
 )
 def logarithm_twice(world):
-    """The attention factor that's given goes through the formula it came from. Source:
+    """The formula for the attention factor is applied a second time, to its own result. Source:
     NVIDIA/TensorRT-LLM/pull/16379 (2026-07-14)."""
     return with_frequencies(world, world.frequencies, 0.1 * world.lengthened * math.log(world.factor) + 1)
 
@@ -687,8 +689,8 @@ def logarithm_twice(world):
     when=lambda world: world.factor != 1 and world.lengthened == 1,
 )
 def lengthened_unasked(world):
-    """An attention factor of 1 is given, and the formula's one is used. Source: vllm-project/vllm/pull/46280
-    (2026-06-21; there with YaRN, here with the scalings that have none)."""
+    """The given attention factor is 1, but the value from the formula is used. Source: vllm-project/vllm/pull/46280
+    (2026-06-21; there with YaRN, here with scalings that have no attention factor)."""
     return with_frequencies(world, world.frequencies, 0.1 * math.log(world.factor) + 1)
 
 
@@ -708,8 +710,8 @@ def padded(width):
     when=lambda world: several(world) and padded(world.rotary_dim) != world.rotary_dim,
 )
 def sine_from_a_padded_offset(world):
-    """In a row of cos and sin, sin is looked for where a width that's a power of two would have it. Source:
-    vllm-project/vllm-ascend/pull/12963 (2026-07-28)."""
+    """Each row of the table contains cos and then sin, but sin is read from where it would begin if the width were
+    rounded up to a power of two. Source: vllm-project/vllm-ascend/pull/12963 (2026-07-28)."""
     shift = (padded(world.rotary_dim) - world.rotary_dim) // 2
 
     def one(x, places):
@@ -726,7 +728,7 @@ def sine_from_a_padded_offset(world):
 
 
 def written(world, made):
-    """Both with their rotated entries as ``made(first, second, cos, sin)`` writes them, in one tensor."""
+    """Replace the entries of q and k that rotate by the tensor that ``made(first, second, cos, sin)`` returns."""
 
     def one(x, places):
         angles = places[..., None] * world.frequencies
@@ -748,7 +750,7 @@ def written(world, made):
     when=pairs,
 )
 def joined_the_other_way(world):
-    """Pairs are taken by the right layout, and what comes out is joined by the other one. Source:
+    """Pairs are read in the right layout, but the result is written in the other layout. Source:
     vllm-project/vllm-metal/pull/44 (2026-01-02)."""
     other = "half" if world.layout == "interleaved" else "interleaved"
     return written(world, lambda a, b, cos, sin: rope.join(*turn(a, b, cos, sin), other))
@@ -765,7 +767,7 @@ def joined_the_other_way(world):
     when=lambda world: pairs(world) and world.layout == "interleaved",
 )
 def quarter_turn_in_halves(world):
-    """Neighbours are pairs, but (-odd, even) is written in halves, and cos and sin are repeated as halves need it.
+    """Pairs are neighbours, but their quarter turn, cosines and sines are arranged in halves.
     Source: Tongjilibo/bert4torch/issues/1 (2022-04-07)."""
 
     def made(a, b, cos, sin):
@@ -782,7 +784,7 @@ def quarter_turn_in_halves(world):
     when=pairs,
 )
 def halves_of_an_alternating_table(world):
-    """The table has sin and cos by turns, and its two halves are used as if they were all sin and all cos. Source:
+    """Sines and cosines alternate in the table, but its first half is used as sines and its second as cosines. Source:
     NVIDIA/ngpt/issues/10 (2025-03-05, the first of its two points)."""
 
     def mixed(a, b, cos, sin):
@@ -802,8 +804,8 @@ def halves_of_an_alternating_table(world):
     refuse="that the direction, a position or the base is wrong",
 )
 def cosine_and_sine_exchanged(world):
-    """What should be cos is sin, and the reverse. Source: JuliaMath/openlibm/pull/175 (2018-01-29: a sincos whose
-    results have changed places; that rotations use it is deduced)."""
+    """Cosine and sine are exchanged. Source: JuliaMath/openlibm/pull/175 (2018-01-29: sincos returns its two results in
+    the wrong order; we assume that a rotation uses it)."""
     return with_turn(world, lambda a, b, cos, sin: turn(a, b, sin, cos))
 
 
@@ -841,7 +843,7 @@ def sine_for_a_cosine(world):
 )
 def pairs_of_the_whole_head(world):
     """Frequencies are right, but pairs are formed over the whole head. Source: apple/coreai-models/issues/66
-    (2026-06-27; there the two are the other way round)."""
+    (2026-06-27; there, pairs over the whole head are right, and pairs within the part are the mistake)."""
 
     def one(x, places):
         theta = torch.zeros(world.dim // 2, dtype=torch.float64)
@@ -857,8 +859,8 @@ def pairs_of_the_whole_head(world):
     refuse="that q isn't rotated, without the heads",
 )
 def queries_of_some_heads(world):
-    """The loop over heads runs to the number that k has, so the other heads of q stay as they are. Source:
-    cisco-ai-defense/defenseclaw/pull/679 (2026-08-07: one number of heads for both; there it's that of q)."""
+    """The loop over heads ends at k's number of heads, so the other heads of q stay as they are. Source:
+    cisco-ai-defense/defenseclaw/pull/679 (2026-08-07; there, q's number of heads is used for both)."""
 
     def rotation(q, k, positions):
         places, heads = places_of(q, k, positions), k.shape[1]
@@ -895,7 +897,7 @@ def complex_numbers(world):
 
 @sound
 def matrices(world):
-    """A matrix for each position, dim by dim, and one einsum."""
+    """A (dim, dim) matrix for each position, and one einsum."""
     pair = torch.arange(world.rotary_dim // 2)
     if world.layout == "interleaved":
         first, second = 2 * pair, 2 * pair + 1
@@ -917,7 +919,7 @@ def matrices(world):
 
 @sound
 def gathered_table(world):
-    """Rows of a table as long as the declared length are gathered by position; beyond it there's an IndexError."""
+    """Rows are looked up by position in a table of the declared length. Later positions raise an IndexError."""
     angles = torch.arange(world.length, dtype=torch.float64)[:, None] * world.frequencies
     table = torch.stack((angles.cos(), angles.sin())) * world.lengthened
 
@@ -952,7 +954,7 @@ def token_by_token(world):
 
 @sound
 def growing_table(world):
-    """A table that starts empty and grows to the largest position so far, by more than is needed."""
+    """A table that starts empty. If a position is beyond its end, the table grows to that position and 64 more."""
     table = [torch.empty(2, 0, world.rotary_dim // 2, dtype=torch.float64)]
 
     def grown(needed):
@@ -973,8 +975,8 @@ def growing_table(world):
 
 @sound
 def float32_inside(world):
-    """Frequencies, angles and the rotation in float32, as most models have it; what comes out is of q's type, bfloat16
-    for instance."""
+    """Frequencies, angles and the rotation are in float32, as in most models. The result has q's type, such as
+    bfloat16."""
     theta = world.frequencies.float()
 
     def one(x, places):

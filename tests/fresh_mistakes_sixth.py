@@ -132,8 +132,8 @@ def with_quarter(world, spread, quarter):
     seen=("one", "each"),
 )
 def head_added_to_the_position(world):
-    """A call with a single token adds the index of the head to the position, because the kernel takes the axis of the
-    heads for that of the tokens. Only the first head is right. Source: elixir-nx/emlx #121, 2026."""
+    """In calls with a single token, each head's index is added to the position, because the kernel confuses the axis of
+    heads with the axis of tokens. Only head 0 is rotated correctly. Source: elixir-nx/emlx #121, 2026."""
     return at(world, lambda x, places: places + torch.arange(x.shape[1])[:, None] if single(x) else places)
 
 
@@ -169,8 +169,8 @@ def rows_counted_one_after_another(world):
     seen=("large", "rows", "end", "again"),
 )
 def later_queries_at_the_last_position(world):
-    """From the second call on, all queries are rotated for the last position of their call, because the code takes
-    every call but the first for a step of decoding. Source: NVIDIA/TransformerEngine #536, 2023."""
+    """From the second call on, all queries are rotated for the last position of their call, because the code treats
+    every call except the first as a decoding step. Source: NVIDIA/TransformerEngine #536, 2023."""
     calls = []
 
     def rotation(q, k, positions):
@@ -230,8 +230,8 @@ def start_of_a_chunk_counted_twice(world):
     seen=("small", "large", "end", "rows"),
 )
 def window_stays_at_its_first_position(world):
-    """The position where a call starts is used for all tokens of the call instead of being counted up, so tokens of one
-    call are all rotated for the same position. Source: jundot/omlx #2363, 2026."""
+    """All tokens of a call are rotated for the position where the call starts, because the position isn't incremented
+    from token to token. Source: jundot/omlx #2363, 2026."""
     return at(world, lambda x, places: places[..., :1])
 
 
@@ -260,8 +260,8 @@ def table_rolled_by_one(world):
     seen=("small", "large", "end", "rows"),
 )
 def rows_taken_for_tokens(world):
-    """The axis of the batch is taken for that of the tokens: all tokens of a row are rotated for the index of the row,
-    so nothing is rotated in the first row. Source: PaddlePaddle/PaddleFleet #91, 2025."""
+    """The axis of the batch is confused with the axis of tokens: all tokens of a row are rotated for the index of the
+    row, so nothing is rotated in the first row. Source: PaddlePaddle/PaddleFleet #91, 2025."""
     return at(world, lambda x, places: torch.arange(x.shape[0], dtype=torch.float64)[:, None, None])
 
 
@@ -346,8 +346,8 @@ def shared_positions_refused(world):
     seen=("rows", "packed", "each"),
 )
 def buffer_overwritten_by_the_last_row(world):
-    """The rows share one buffer for cosines and sines, and each row overwrites it before it is read, so all rows are
-    rotated for the positions of the last row. Source: vllm-project/vllm-ascend #16929, 2026."""
+    """The rows share one buffer for cosines and sines. Nothing reads this buffer until the last row has filled it, so
+    all rows are rotated for the positions of the last row. Source: vllm-project/vllm-ascend #16929, 2026."""
     return at(world, lambda x, places: places[-1:] if places.ndim == 3 else places)
 
 
@@ -358,8 +358,9 @@ def buffer_overwritten_by_the_last_row(world):
     seen=("each",),
 )
 def captured_position_replayed(world):
-    """The first call with a single token is captured as a graph, its position included. Later calls with a single token
-    replay it, and so are rotated for that first call's position. Source: huggingface/candle #3728, 2026."""
+    """The first call with a single token is captured as a graph that contains its position. Later calls with a single
+    token replay this graph, so their tokens are rotated for the position of that first call. Source: huggingface/candle
+    #3728, 2026."""
     captured = []
 
     def rotation(q, k, positions):
@@ -383,9 +384,9 @@ def captured_position_replayed(world):
     seen=("small", "large", "end", "again"),
 )
 def positions_read_too_early(world):
-    """Positions are loaded in blocks of four tokens, and from the second block on some are read before they have
-    arrived. Such a token is rotated for the position of the token four places earlier, and which tokens are hit changes
-    from call to call at random. Source: vllm-project/vllm-ascend #16674, 2026."""
+    """Positions are loaded in blocks of four tokens. From the second block on, some positions are read before they have
+    been loaded, and their tokens are rotated for the position of the token four places earlier. The affected tokens
+    change at random from call to call. Source: vllm-project/vllm-ascend #16674, 2026."""
     generator = torch.Generator().manual_seed(0)
 
     def rotation(q, k, positions):
@@ -585,8 +586,9 @@ def positions_in_bfloat16(world):
     seen=("end",),
 )
 def start_in_bfloat16(world):
-    """The position where a call starts is rounded to bfloat16, and the tokens are counted on from there. Within a call
-    all is right, but keys of earlier calls are at other distances. Source: keras-team/keras-hub #1544, 2024."""
+    """The position where a call starts is rounded to bfloat16, and all its positions are counted from the rounded one.
+    Distances within a call are right, but distances to the keys of earlier calls are wrong. Source:
+    keras-team/keras-hub #1544, 2024."""
     return at(world, lambda x, places: places - places[..., :1] + places[..., :1].bfloat16().double())
 
 
@@ -657,8 +659,8 @@ def table_computed_again_in_bfloat16(world):
     when=scaled("yarn"),
 )
 def logarithm_applied_twice(world):
-    """The attention factor of YaRN is put into its own formula, 0.1·factor·ln(scale) + 1, once more. Vectors are too
-    long. Source: NVIDIA/TensorRT-LLM #16379, 2026."""
+    """The formula for YaRN's attention factor is applied twice, the second time with that factor in it:
+    0.1·factor·ln(scale) + 1. Vectors are too long. Source: NVIDIA/TensorRT-LLM #16379, 2026."""
     return with_frequencies(world, world.frequencies, 0.1 * world.lengthened * math.log(world.factor) + 1)
 
 
@@ -669,7 +671,7 @@ def logarithm_applied_twice(world):
     when=lambda world: scaled("yarn")(world) and adjacent(world),
 )
 def attention_factor_for_halves_only(world):
-    """YaRN's attention factor is applied only if pairs lie in two halves. Adjacent pairs keep their length, so they're
+    """YaRN's attention factor is applied only if pairs lie in two halves. Adjacent pairs aren't lengthened, so they're
     too short. Source: GaijinEntertainment/daScript #3479, 2026."""
     return with_frequencies(world, world.frequencies, 1.0)
 
@@ -842,8 +844,8 @@ def table_spread_for_adjacent_pairs(world):
     seen=("small", "large", "end"),
 )
 def table_repeated_for_halves(world):
-    """Adjacent entries are combined, but the table is repeated as for two halves, so the two entries of a pair get two
-    different angles. Source: xiangking/ark-nlp #47, 2022."""
+    """Adjacent entries are combined, but the columns of the table are repeated in the order for two halves, so the two
+    entries of a pair get two different angles. Source: xiangking/ark-nlp #47, 2022."""
     return with_quarter(world, repeated, every_two)
 
 
@@ -876,9 +878,9 @@ def condition_always_true(world):
     seen=("small", "large", "end"),
 )
 def sines_read_at_a_padded_offset(world):
-    """Each row of the table holds the cosines and then the sines. If the rotary width isn't a power of two, the sines
-    are read at the offset of the padded width: they're the sines of other pairs, and at the end the cosines of the next
-    position. Source: vllm-project/vllm-ascend #15688, 2026."""
+    """Each row of the table contains the cosines and then the sines. If the rotary width isn't a power of two, the
+    sines are read at the offset for the padded width. Pairs get the sines of other pairs, and the last pairs get
+    cosines of the next position. Source: vllm-project/vllm-ascend #15688, 2026."""
     start, width = padded_width(world) // 2, world.rotary_dim // 2
 
     def tables(angles):
@@ -899,8 +901,8 @@ def sines_read_at_a_padded_offset(world):
     seen=("small", "large", "end"),
 )
 def rotated_up_to_a_power_of_two(world):
-    """If the rotary width isn't a power of two, the entries from there up to the next power of two are rotated too,
-    with the first angles of the next position. They should be passed through.
+    """If the rotary width isn't a power of two, it is rounded up to one, so some entries that should be passed through
+    are rotated too, with the first angles of the next position.
     Source: sgl-project/sglang #35096, 2026."""
     more = (padded_width(world) - world.rotary_dim) // 2
 
@@ -1092,7 +1094,7 @@ def tangents_of_half_the_angle(world):
 
 @right
 def sines_only(world):
-    """Take the cosine as the sine a quarter turn ahead."""
+    """Compute the cosine as the sine of the angle plus a quarter turn."""
 
     def table(places, frequencies):
         angles = places[..., None] * frequencies
@@ -1103,7 +1105,8 @@ def sines_only(world):
 
 @right
 def three_shears(world):
-    """Rotate by three shears, one after another. Where the cosine is negative, turn by half a turn less and negate."""
+    """Rotate by three successive shears. Where the cosine is negative, rotate by half a turn less and negate the
+    result."""
 
     def shear(first, second, cos, sin):
         sign = torch.where(cos < 0, -1.0, 1.0)

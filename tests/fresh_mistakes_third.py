@@ -54,7 +54,7 @@ def near(one, other, within=90):
 
 
 def number(value):
-    """``value`` with nothing before or after that would make it another number."""
+    """A pattern: ``value``, unless adjacent digits make it part of another number."""
     return rf"(?<![\d.]){value}(?![\d]|\.\d)"
 
 
@@ -93,7 +93,7 @@ BACKWARDS = (
 
 
 def moved(world, move):
-    """Both are rotated soundly, but to the positions that ``move`` makes of the given ones."""
+    """Rotate q and k correctly, but by the positions that ``move(x, places)`` returns."""
     return by(lambda x, places: alone(x, move(x, places), world))
 
 
@@ -148,9 +148,9 @@ def ids_ignored(world):
     seen=("packed",),
 )
 def documents_run_on(world):
-    """Only the first position of a row counts, and the others count on from it, across the documents packed in the row.
+    """Only the first position of a row is used, and the others count on from it, across the row's packed documents.
 
-    Source: OLMo-core, pull request 591, positions reset at document boundaries, 3 February 2026.
+    Source: OLMo-core, pull request 591 (positions reset at document boundaries), 3 February 2026.
     """
     return moved(world, lambda x, places: places[..., :1] + counted(x, places))
 
@@ -166,9 +166,9 @@ def documents_run_on(world):
     seen=("one",),
 )
 def counted_too_early(world):
-    """A token that is decoded alone is rotated as if it were one position further on, as it's counted before its turn.
+    """A token that is decoded alone is rotated to the next position, because it is counted before it is rotated.
 
-    Source: flash-linear-attention, issue 766, seen tokens are committed too early during decoding, 4 March 2026.
+    Source: flash-linear-attention, issue 766 (seen tokens are committed too early during decoding), 4 March 2026.
     """
     return moved(world, lambda x, places: places + 1 if x.shape[2] == 1 else places)
 
@@ -184,7 +184,7 @@ def counted_too_early(world):
 def step_starts_at_minus_one(world):
     """Every token is rotated to the position before its own, because the step starts at -1.
 
-    Source: CTranslate2, pull request 1572, wrong offset when a batch is forwarded, 4 December 2023.
+    Source: CTranslate2, pull request 1572 (wrong offset when a batch is forwarded), 4 December 2023.
     """
     return moved(world, lambda x, places: places - 1)
 
@@ -202,9 +202,9 @@ def step_starts_at_minus_one(world):
     seen=("large", "one"),
 )
 def start_counted_twice(world):
-    """A chunk that starts at position s is rotated as if it started at 2s, as the start is added twice.
+    """A chunk that starts at position s is rotated as if it started at 2s, because the start is added twice.
 
-    Source: mlx-node, pull request 33, chunked prefill uses wrong offsets after the first chunk, 21 March 2026.
+    Source: mlx-node, pull request 33 (chunked prefill uses wrong offsets after the first chunk), 21 March 2026.
     """
     return moved(world, lambda x, places: places + places[..., :1])
 
@@ -222,7 +222,7 @@ def start_counted_twice(world):
 def kept_tokens_as_position(world):
     """The position is the number of tokens that a cache of 32 keeps, so it stops growing at 32.
 
-    Source: VeloxQuant-MLX, issue 389, offset is reset to the number of rows retained, 16 September 2026.
+    Source: VeloxQuant-MLX, issue 389 (offset is reset to the number of rows retained), 16 September 2026.
     """
     return moved(world, lambda x, places: places.clamp(max=32))
 
@@ -236,15 +236,15 @@ def kept_tokens_as_position(world):
     refuse="that both are wrong at every position, without a constant shift",
 )
 def evicted_tokens_forgotten(world):
-    """When several tokens come together, their positions are 24 too small, the number of tokens that the cache evicted.
+    """If a call has several tokens, their positions are 24 too small, because 24 evicted tokens aren't counted.
 
-    Source: hipfire, pull request 391, the batched rotation ignores the offset after eviction, 2 June 2026.
+    Source: hipfire, pull request 391 (the batched rotation ignores the offset after eviction), 2 June 2026.
     """
     return moved(world, lambda x, places: places - 24 if x.shape[2] > 1 else places)
 
 
 def separately(of_q, of_k):
-    """f(q, k, positions) from one function of (x, places) for each."""
+    """Make f(q, k, positions) from a function for q and a function for k, which both take (x, places)."""
 
     def rotation(q, k, positions):
         places = places_of(q, k, positions)
@@ -269,13 +269,13 @@ def separately(of_q, of_k):
 def queries_from_zero(world):
     """Queries are rotated as if each call began at position 0, while keys are rotated to their own positions.
 
-    Source: moeut, pull request 6, the offset of queries is computed before cached keys are joined, 5 April 2026.
+    Source: moeut, pull request 6 (the offset of queries is computed before cached keys are joined), 5 April 2026.
     """
     return separately(lambda q, places: alone(q, counted(q, places), world), lambda k, places: alone(k, places, world))
 
 
 def but_in_later_rows(x, places, other):
-    """places per row (batch, 1, seq), those of the first row as given and those of later rows as in ``other``."""
+    """Return the places of each row (batch, 1, seq): ``places`` in the first row, ``other(places)`` in later rows."""
     wide = places.expand(x.shape[0], 1, x.shape[2])
     return torch.cat((wide[:1], other(wide)[1:]))
 
@@ -297,9 +297,9 @@ def but_in_later_rows(x, places, other):
     seen=("rows",),
 )
 def later_queries_at_the_end(world):
-    """In rows after the first, every query is rotated to the last position of its row, as one angle is broadcast.
+    """In rows after the first, every query is rotated to its row's last position, because one angle is broadcast.
 
-    Source: TransformerEngine, pull request 536, micro-batched inference with rotary embeddings, 23 November 2023.
+    Source: TransformerEngine, pull request 536 (micro-batched inference with rotary embeddings), 23 November 2023.
     """
     return separately(
         lambda q, places: alone(q, but_in_later_rows(q, places, lambda wide: wide[..., -1:].expand(wide.shape)), world),
@@ -317,9 +317,9 @@ def later_queries_at_the_end(world):
     seen=("rows",),
 )
 def rows_run_on(world):
-    """Positions aren't started afresh in each row of the batch: row b is ahead by b times the tokens in a row.
+    """Positions count on from row to row of the batch: row b is ahead by b times the number of tokens in a row.
 
-    Source: exllama, pull request 101, batching led to faulty results, 23 June 2023.
+    Source: exllama, pull request 101 (batching led to faulty results), 23 June 2023.
     """
 
     def move(x, places):
@@ -344,7 +344,7 @@ def rows_run_on(world):
 def rows_share_positions(world):
     """All rows of a batch are rotated to the positions of the first row, whatever their own positions are.
 
-    Source: Unsloth, pull request 3803, positions of left-padded batches in generation, 29 December 2025.
+    Source: Unsloth, pull request 3803 (positions of left-padded batches in generation), 29 December 2025.
     """
     return moved(world, lambda x, places: places[:1].expand(x.shape[0], 1, x.shape[2]) if places.ndim == 3 else places)
 
@@ -360,7 +360,7 @@ def rows_share_positions(world):
 def along_the_heads(world):
     """The rotation runs along the axis of heads: head h is at position h, whatever the token's position is.
 
-    Source: open_lm, issue 4, rotary embedding is applied on the head dimension, 31 August 2023.
+    Source: open_lm, issue 4 (rotary embedding is applied on the head dimension), 31 August 2023.
     """
     return moved(world, lambda x, places: torch.arange(x.shape[1], dtype=torch.float64)[None, :, None])
 
@@ -374,9 +374,9 @@ def along_the_heads(world):
     seen=("one",),
 )
 def head_number_added(world):
-    """A token that comes alone is rotated to its position plus the number of the head, so only head 0 is right.
+    """If a call has a single token, each head adds its own number to the token's position, so only head 0 is right.
 
-    Source: emlx, issue 121, fast rope miscomputes rotations for several heads, 4 July 2026.
+    Source: emlx, issue 121 (fast rope miscomputes rotations for several heads), 4 July 2026.
     """
 
     def move(x, places):
@@ -400,7 +400,7 @@ def head_number_added(world):
 def positions_doubled(world):
     """Every angle is twice what it should be: positions are multiplied by 2 where no scaling is asked for.
 
-    Source: mlx-lm, pull request 1553, internlm3's position scale is 2.0 by default, 11 July 2026.
+    Source: mlx-lm, pull request 1553 (internlm3's position scale is 2.0 by default), 11 July 2026.
     """
     return moved(world, lambda x, places: 2 * places)
 
@@ -415,9 +415,9 @@ def positions_doubled(world):
     when=plain,
 )
 def squeezed_without_being_asked(world):
-    """Positions are divided by 8, a linear scaling meant for other layers, though these are declared without scaling.
+    """Positions are divided by 8, a linear scaling meant for other layers, though this layer is declared unscaled.
 
-    Source: ferrox, issue 39, Gemma 3's sliding-window layers get the linear scaling too, 2 September 2026.
+    Source: ferrox, issue 39 (Gemma 3's sliding-window layers get the linear scaling too), 2 September 2026.
     """
     return moved(world, lambda x, places: places / 8)
 
@@ -435,7 +435,7 @@ def squeezed_without_being_asked(world):
 def table_too_short(world):
     """The table of cosines and sines ends at position 64, and what is read past its end is zero, so vectors vanish.
 
-    Source: pegainfer, issue 220, the cache covers 4096 positions but 40960 tokens are admitted, 4 June 2026.
+    Source: pegainfer, issue 220 (the cache covers 4096 positions but 40960 tokens are admitted), 4 June 2026.
     """
 
     def one(x, places):
@@ -460,7 +460,7 @@ def table_too_short(world):
 def cached_by_length(world):
     """Angles are cached by the call's length alone, so a later call of that length gets an earlier call's positions.
 
-    Source: rotary-embedding-torch, issue 11, the offset isn't part of the cache's key, 8 August 2023.
+    Source: rotary-embedding-torch, issue 11 (the offset isn't part of the cache's key), 8 August 2023.
     """
     cache = {}
 
@@ -485,9 +485,9 @@ def cached_by_length(world):
     seen=("one",),
 )
 def only_the_first_matrix(world):
-    """Of a token that comes alone, only the first head in the first row is rotated, and all others stay as they are.
+    """If a call has a single token, only the first head of the first row is rotated, and all other heads are unchanged.
 
-    Source: mlx-rs, issue 359, values are corrupted for sequences of length 1, 28 July 2026.
+    Source: mlx-rs, issue 359 (values are corrupted for sequences of length 1), 28 July 2026.
     """
 
     def one(x, places):
@@ -511,9 +511,9 @@ def only_the_first_matrix(world):
     seen=("one",),
 )
 def later_rows_empty(world):
-    """Of a token that comes alone, only the first row of the batch is written, and the other rows are zero.
+    """If a call has a single token, only the first row of the batch is written, and the other rows are zero.
 
-    Source: MLX, issue 3949, fast rope writes only the first batch row when the sequence length is 1, 30 July 2026.
+    Source: MLX, issue 3949 (fast rope writes only the first batch row when the sequence length is 1), 30 July 2026.
     """
 
     def one(x, places):
@@ -529,7 +529,7 @@ def later_rows_empty(world):
 
 
 def apart(world, theta, least=1e-3):
-    """Whether these frequencies differ from the declared ones by so much that a few positions show it."""
+    """Whether these frequencies differ enough from the declared ones to be noticed within a few positions."""
     return bool((theta - world.frequencies).abs().max() >= least)
 
 
@@ -555,7 +555,7 @@ def hard_coded(world):
 def base_hard_coded(world):
     """The base is 10000, hard-coded, whatever base is declared.
 
-    Source: candle, pull request 3746, Yi ignores rope_theta, 16 July 2026.
+    Source: candle, pull request 3746 (Yi ignores rope_theta), 16 July 2026.
     """
     return with_frequencies(world, hard_coded(world))
 
@@ -580,7 +580,7 @@ def base_hard_coded(world):
 def exponent_divided_as_integers(world):
     """All pairs are rotated with frequency 1, because the exponent is divided as an integer and comes out as 0.
 
-    Source: LeetCUDA, issue 289, mended in pull request 290, 15 April 2025.
+    Source: LeetCUDA, issue 289 (fixed in pull request 290), 15 April 2025.
     """
     return with_frequencies(world, torch.ones_like(world.frequencies))
 
@@ -601,7 +601,7 @@ def exponent_divided_as_integers(world):
 def exponent_without_its_minus(world):
     """Frequencies grow from pair to pair instead of falling: the exponent of the base has lost its minus sign.
 
-    Source: labml's annotated implementations, issue 313, missing negative sign on the exponent, 10 September 2026.
+    Source: labml's annotated implementations, issue 313 (missing negative sign on the exponent), 10 September 2026.
     """
     return with_frequencies(world, 1 / ladder(world))
 
@@ -644,7 +644,7 @@ def index_from_minus_one(world):
 def exponents_halved(world):
     """Frequencies are base^(-i/d) instead of base^(-2i/d), as if the base were its square root.
 
-    Source: LLMs-from-scratch, issue 410, the change proposed for inv_freq, 23 October 2024.
+    Source: LLMs-from-scratch, issue 410 (the change proposed for inv_freq), 23 October 2024.
     """
     return with_frequencies(world, ladder(world) ** 0.5)
 
@@ -663,7 +663,7 @@ def ntk(world):
     when=lambda world: plain(world) and pairs(world) and apart(world, ntk(world)),
 )
 def ntk_at_every_length(world):
-    """The base is enlarged by 3^(d/(d-2)) within the length too: dynamic NTK scaling doesn't look at the length.
+    """The base is enlarged by 3^(d/(d-2)) even within the trained length: dynamic NTK scaling ignores the length.
 
     Source: vLLM, issue 41236, "Dynamic NTK RoPE scaling is wrong", 29 April 2026.
     """
@@ -688,9 +688,9 @@ def long_list(world):
     when=lambda world: plain(world) and pairs(world),
 )
 def long_factors_in_short_texts(world):
-    """Each frequency is divided by its own factor, from 1.08 to 64.8: LongRoPE's long list, in texts that are short.
+    """In short texts, each frequency is divided by its own factor from LongRoPE's list for long texts, 1.08 to 64.8.
 
-    Source: llama.cpp, issue 24823, short sequences use the long factors, 19 June 2026.
+    Source: llama.cpp, issue 24823 (short sequences use the long factors), 19 June 2026.
     """
     return with_frequencies(world, world.frequencies / long_list(world))
 
@@ -708,15 +708,15 @@ def long_factors_in_short_texts(world):
     when=lambda world: not plain(world) and apart(world, ladder(world)),
 )
 def scaling_computed_but_not_returned(world):
-    """The declared scaling isn't applied: frequencies are those of the base alone, as the scaled ones are thrown away.
+    """The declared scaling isn't applied: scaled frequencies are computed, but those of the base alone are used.
 
-    Source: Transformers, pull request 32330, incorrect inv_freq assignment for Llama 3.1, 30 July 2024.
+    Source: Transformers, pull request 32330 (incorrect inv_freq assignment for Llama 3.1), 30 July 2024.
     """
     return with_frequencies(world, ladder(world))
 
 
 def mended(world, keep):
-    """Frequencies of which ``keep`` stays as it is and the rest is divided by the factor."""
+    """Return frequencies that keep the share ``keep`` of the unscaled ones and divide the rest by the factor."""
     return ladder(world) * (keep + (1 - keep) / world.factor)
 
 
@@ -740,13 +740,13 @@ def middle(world):
 def blend_reversed(world):
     """In the middle band, where frequencies blend from kept to divided, the blend runs the wrong way round.
 
-    Source: mlx-examples, pull request 907, reviewed code for Llama 3.1's frequencies, 23 July 2024.
+    Source: mlx-examples, pull request 907 (reviewed code for Llama 3.1's frequencies), 23 July 2024.
     """
     return with_frequencies(world, mended(world, middle(world)))
 
 
 def exchanged(world):
-    """Some frequencies are kept and some are divided, so that exchanging them tells."""
+    """Whether some frequencies are kept and some divided, so that exchanging them makes a difference."""
     if plain(world):
         return False
     keep = kept(world)
@@ -769,7 +769,7 @@ def exchanged(world):
 def fast_and_slow_exchanged(world):
     """Fast frequencies are divided by the factor and slow ones kept, because beta_fast and beta_slow are exchanged.
 
-    Source: torchtitan, pull request 3787, two computations of YaRN with opposite bounds, 1 July 2026.
+    Source: torchtitan, pull request 3787 (two computations of YaRN with opposite bounds), 1 July 2026.
     """
     return with_frequencies(world, mended(world, 1 - kept(world)))
 
@@ -793,7 +793,7 @@ def factor_in_base(world):
 def factor_inside_the_power(world):
     """The factor multiplies the base inside the power instead of dividing the frequencies: pairs are scaled unevenly.
 
-    Source: Apache TVM, pull request 18576, correct YaRN's frequency formula, 10 December 2025.
+    Source: Apache TVM, pull request 18576 (correct YaRN's frequency formula), 10 December 2025.
     """
     return with_frequencies(world, factor_in_base(world))
 
@@ -822,7 +822,7 @@ def in_bfloat16(world):
 def frequencies_rounded(world):
     """Frequencies are rounded to bfloat16 before they're multiplied by positions, which stay exact.
 
-    Source: sglang-jax, issue 1472, inverse frequencies are quantized before the phase is computed, 22 July 2026.
+    Source: sglang-jax, issue 1472 (inverse frequencies are quantized before the phase is computed), 22 July 2026.
     """
     return with_frequencies(world, in_bfloat16(world))
 
@@ -844,7 +844,7 @@ def with_angles(world, angles):
 def table_in_bfloat16(world):
     """Positions, frequencies and angles are all in bfloat16, so that positions from 256 on are rounded.
 
-    Source: candle, pull request 3520, qwen2's tables are built in bfloat16, 7 May 2026.
+    Source: candle, pull request 3520 (qwen2's tables are built in bfloat16), 7 May 2026.
     """
     narrow = torch.bfloat16
 
@@ -864,7 +864,7 @@ def table_in_bfloat16(world):
 def angles_in_float16(world):
     """Angles, the products of position and frequency, are computed in float16, which is too coarse for large ones.
 
-    Source: cactus, pull request 688, long-context fixes, 4 June 2026.
+    Source: cactus, pull request 688 (long-context fixes), 4 June 2026.
     """
     narrow = torch.float16
 
@@ -883,7 +883,7 @@ def angles_in_float16(world):
 def table_stored_in_bfloat16(world):
     """Cosines and sines are stored in bfloat16, which leaves them two or three digits.
 
-    Source: modded-nanogpt, issue 39, precision errors with bfloat16, 29 November 2024.
+    Source: modded-nanogpt, issue 39 (precision errors with bfloat16), 29 November 2024.
     """
     narrow = torch.bfloat16
     return with_turn(
@@ -899,7 +899,7 @@ def table_stored_in_bfloat16(world):
 def turned_in_float16(world):
     """Products and sums of the rotation are computed in float16, though the vectors are wider.
 
-    Source: MLC-LLM, pull request 2449, use float32 for the calculation, 28 May 2024.
+    Source: MLC-LLM, pull request 2449 (use float32 for the calculation), 28 May 2024.
     """
 
     def narrow(first, second, cos, sin):
@@ -923,9 +923,9 @@ def turned_in_float16(world):
     seen=("large",),
 )
 def sine_of_large_angles(world):
-    """Cosine and sine are inexact for large angles: each turn is taken off as 6.283, and the error grows with position.
+    """Cosine and sine are inexact for large angles: each turn is subtracted as 6.283, so the error grows with position.
 
-    Source: mlxcel, pull request 1055, the fused kernel's fast sine and cosine, 6 August 2026.
+    Source: mlxcel, pull request 1055 (the fused kernel's fast sine and cosine), 6 August 2026.
     """
 
     def angles(places):
@@ -975,7 +975,7 @@ def in_layout(world, layout):
 def halves_for_neighbours(world):
     """Entries i and i + d/2 form the pairs, though the declared layout pairs neighbours.
 
-    Source: TransformerLens, pull request 365, wrong rotary embedding in GPT-J, 30 July 2023.
+    Source: TransformerLens, pull request 365 (wrong rotary embedding in GPT-J), 30 July 2023.
     """
     return in_layout(world, "half")
 
@@ -989,13 +989,14 @@ def halves_for_neighbours(world):
 def neighbours_for_halves(world):
     """Neighbours form the pairs, though the declared layout pairs entries i and i + d/2.
 
-    Source: shainet, pull request 111, half-split convention, 10 June 2026.
+    Source: shainet, pull request 111 (half-split convention), 10 June 2026.
     """
     return in_layout(world, "interleaved")
 
 
 def full_width(world, one):
-    """Both: ``one(inner, angles)`` of the entries that rotate, in float64, and the angles of their pairs."""
+    """Rotate q and k by ``one(inner, angles)``. ``inner`` contains the entries that rotate, in float64, and
+    ``angles`` the angles of their pairs."""
 
     def apply(x, places):
         inner, outer = x[..., : world.rotary_dim].double(), x[..., world.rotary_dim :]
@@ -1006,7 +1007,7 @@ def full_width(world, one):
 
 
 def crossed(x, layout):
-    """The other entry of each pair, with a minus where the first one goes."""
+    """Swap the two entries of each pair, and then negate the new first entry."""
     first, second = rope.split(x, layout)
     return rope.join(-second, first, layout)
 
@@ -1018,9 +1019,9 @@ def crossed(x, layout):
     when=halved,
 )
 def table_of_neighbours(world):
-    """Pairs are halves, but the table repeats each frequency for two neighbours, so the two of a pair get two angles.
+    """The layout is half-split, but the table repeats each frequency for two neighbours, so a pair gets two angles.
 
-    Source: how-to-train-your-gpt, issue 6, rotate_half and the table disagree, 15 June 2026.
+    Source: how-to-train-your-gpt, issue 6 (rotate_half and the table disagree), 15 June 2026.
     """
 
     def one(x, angles):
@@ -1037,9 +1038,9 @@ def table_of_neighbours(world):
     when=interleaved,
 )
 def table_of_halves(world):
-    """Pairs are neighbours, but the table is tiled, all frequencies and then again, so a pair's entries get two angles.
+    """Pairs are neighbours, but the table lists all frequencies and then repeats the list, so a pair gets two angles.
 
-    Source: ark-nlp, issue 47, details of the rotation, 7 April 2022.
+    Source: ark-nlp, issue 47 (details of the rotation), 7 April 2022.
     """
 
     def one(x, angles):
@@ -1060,9 +1061,9 @@ def table_of_halves(world):
     when=interleaved,
 )
 def partners_misplaced(world):
-    """Each entry gets the sine of an entry that isn't its partner: negated odd ones and even ones are joined in halves.
+    """Pairs are neighbours, but the entries that the sine multiplies are in halves, so they aren't the partners.
 
-    Source: bert4torch, issue 1, details of the rotation, 7 April 2022.
+    Source: bert4torch, issue 1 (details of the rotation), 7 April 2022.
     """
 
     def one(x, angles):
@@ -1089,7 +1090,7 @@ def partners_misplaced(world):
 def table_read_as_pairs(world):
     """The table holds all cosines and then all sines, but is read as pairs of a cosine and a sine.
 
-    Source: torchtune, issue 2904, cosines and sines joined before the view as pairs, 5 August 2025.
+    Source: torchtune, issue 2904 (cosines and sines joined before the view as pairs), 5 August 2025.
     """
 
     def one(x, angles):
@@ -1110,7 +1111,7 @@ def table_read_as_pairs(world):
     refuse="that the result is wrong, without the missing terms, the length or position 0",
 )
 def products_never_added(world):
-    """Each entry is only the other one of its pair times a cosine or a sine from a mixed table: nothing is ever added.
+    """Each entry is replaced by its partner times a cosine or sine from a mixed table, and products are never added.
 
     Source: nGPT, issue 10, "Bug in RoPE", 5 March 2025.
     """
@@ -1139,7 +1140,7 @@ def products_never_added(world):
 def second_from_new_first(world):
     """The second entry of each pair is computed from the first one's result instead of its input: written in place.
 
-    Source: FlagGems, issue 5142, hazard in the in-place rotary embedding, 3 August 2026.
+    Source: FlagGems, issue 5142 (hazard in the in-place rotary embedding), 3 August 2026.
     """
 
     def in_place(first, second, cos, sin):
@@ -1199,9 +1200,9 @@ def cosine_and_sine_exchanged(world):
     when=partial,
 )
 def whole_head(world):
-    """The whole head is rotated, though only its first part is declared to.
+    """The whole head is rotated, though only its first part should be.
 
-    Source: MaxText, pull request 4615, partial_rotary_factor on the MRoPE path, 26 July 2026.
+    Source: MaxText, pull request 4615 (partial_rotary_factor on the MRoPE path), 26 July 2026.
     """
     theta = rope.inv_freq(world.dim, world.base)
     return by(lambda x, places: rotated(x, places[..., None] * theta, world.layout, world.lengthened))
@@ -1225,9 +1226,9 @@ def divides(world):
     when=divides,
 )
 def share_taken_twice(world):
-    """Only half of the entries that should rotate do, as the share is taken twice over, and the rest stay as they are.
+    """The rotated share is applied twice, so only half of the right entries are rotated.
 
-    Source: vLLM, pull request 41185, rotate all of qk_rope_head_dim in BailingMoeV2.5, 29 April 2026.
+    Source: vLLM, pull request 41185 (rotate all of qk_rope_head_dim in BailingMoeV2.5), 29 April 2026.
     """
     theta = rope.inv_freq(world.rotary_dim // 2, world.base)
     return by(lambda x, places: rotated(x, places[..., None] * theta, world.layout, world.lengthened))
@@ -1247,9 +1248,9 @@ def share_taken_twice(world):
     when=lambda world: partial(world) and halved(world),
 )
 def width_of_the_head(world):
-    """Partners are half a head apart, and exponents are divided by the head's width, not by that of what rotates.
+    """Partners are half a head apart, and exponents are divided by the head's width, not by the rotated width.
 
-    Source: pie, issue 602, rope_partial uses head_dim instead of rotary_dim, 16 September 2026.
+    Source: pie, issue 602 (rope_partial uses head_dim instead of rotary_dim), 16 September 2026.
     """
     count = world.rotary_dim // 2
     theta = rope.inv_freq(world.dim, world.base).clone()
@@ -1265,7 +1266,7 @@ def width_of_the_head(world):
 def never_rotated(world):
     """Neither q nor k is rotated at all: both come back as they are.
 
-    Source: waste, pull request 27, apply rotary to the rope dimensions of MLA, 5 August 2026.
+    Source: waste, pull request 27 (apply rotary to the rope dimensions of MLA), 5 August 2026.
     """
     return by(lambda x, places: x.clone())
 
@@ -1274,7 +1275,7 @@ def never_rotated(world):
 
 
 def like(x, other):
-    """x with as many heads as ``other`` has: the first ones, or each of them several times."""
+    """Return x with as many heads as ``other``: the first heads of x, or all of them with repetitions."""
     count = other.shape[1]
     wide = x.repeat_interleave(-(-count // x.shape[1]), 1) if x.shape[1] < count else x
     return wide[:, :count]
@@ -1298,7 +1299,7 @@ def like(x, other):
 def keys_from_queries(world):
     """Queries aren't rotated, and keys are lost: what comes back as k is q, rotated twice.
 
-    Source: vllm-omni, pull request 3828, query loss and double rotation in HiDreamAttention, 23 May 2026.
+    Source: vllm-omni, pull request 3828 (query loss and double rotation in HiDreamAttention), 23 May 2026.
     """
 
     def rotation(q, k, positions):
@@ -1326,7 +1327,7 @@ def keys_from_queries(world):
 def halves_crossed(world):
     """The second entries of q's pairs are computed from k, and the first entries of k's pairs from q.
 
-    Source: ColossalAI, issue 6428, crossed halves in the fused rotary kernel, with pull request 6429 of 20 July 2026.
+    Source: ColossalAI, issue 6428 (crossed halves in the fused rotary kernel), with pull request 6429 of 20 July 2026.
     """
 
     def rotation(q, k, positions):
@@ -1367,9 +1368,9 @@ def kept_length(world):
     when=kept_length,
 )
 def lengthened_unasked(world):
-    """The rotated entries are 1.2773 times too long: that is YaRN's attention factor for s = 16, but 1 is declared.
+    """Rotated vectors are multiplied by 1.2773, YaRN's attention factor for s = 16, though a factor of 1 is declared.
 
-    Source: vLLM, pull request 48623, YaRN ignores mscale and mscale_all_dim, 14 July 2026.
+    Source: vLLM, pull request 48623 (YaRN ignores mscale and mscale_all_dim), 14 July 2026.
     """
     return with_frequencies(world, world.frequencies, 0.1 * math.log(16) + 1)
 
@@ -1387,9 +1388,9 @@ def lengthened_unasked(world):
     when=lambda world: not kept_length(world),
 )
 def length_lost(world):
-    """Vectors keep their length, though they should get longer by the declared attention factor.
+    """Vectors keep their length, though they should be multiplied by the declared attention factor.
 
-    Source: exllamav3, issue 259, YaRN's attn_factor collapses to 1.0, 28 July 2026.
+    Source: exllamav3, issue 259 (YaRN's attn_factor collapses to 1.0), 28 July 2026.
     """
     return with_frequencies(world, world.frequencies, 1.0)
 
@@ -1404,9 +1405,9 @@ def length_lost(world):
     when=lambda world: plain(world) and pairs(world),
 )
 def base_below_zero(world):
-    """The base gets below zero, so its powers aren't numbers: every pair but the first comes out as NaN.
+    """The base falls below zero, so its powers aren't real numbers: every pair but the first comes out as NaN.
 
-    Source: vLLM, issue 52665, dynamic NTK corrupts the cache if the served length is short, 17 August 2026.
+    Source: vLLM, issue 52665 (dynamic NTK corrupts the cache if the served length is short), 17 August 2026.
     """
     base = torch.tensor(-0.5 * world.base, dtype=torch.float64)
     powers = torch.where(exponents(world) > 0, torch.pow(base, exponents(world)), 1.0)
@@ -1417,7 +1418,7 @@ def base_below_zero(world):
 
 
 def unusual(world, turned):
-    """f(q, k, positions): ``turned(first, second, angles)`` gives the rotated pairs; the rest is as declared."""
+    """f(q, k, positions): ``turned(first, second, angles)`` rotates the pairs, and everything else is as declared."""
 
     def one(x, places):
         inner = x[..., : world.rotary_dim].double()
@@ -1431,7 +1432,7 @@ def unusual(world, turned):
 
 @right
 def one_large_matrix(world):
-    """Each token is multiplied by a matrix as wide as the head, with the declared length in it."""
+    """Each token is multiplied by a (dim, dim) matrix, which contains the declared attention factor."""
     dim, width = world.dim, world.rotary_dim
     first, second = rope.split(torch.arange(width), world.layout)
 
@@ -1462,7 +1463,7 @@ def two_mirrors(world):
 
 @right
 def three_shears(world):
-    """A rotation as three shears, after whole half turns have been taken off as signs."""
+    """A rotation as three shears. Before that, half turns are removed from the angle and become signs."""
 
     def turned(first, second, angles):
         halves = torch.round(angles / math.pi)
@@ -1527,7 +1528,7 @@ def complex_in_numpy(world):
 
 @right
 def in_polar_coordinates(world):
-    """Each pair as a radius and an angle: the angle grows, the radius is lengthened as declared."""
+    """Each pair is a radius and an angle. The angle grows, and the radius is multiplied by the declared factor."""
 
     def turned(first, second, angles):
         radius, direction = torch.hypot(first, second), torch.atan2(second, first)

@@ -55,7 +55,7 @@ def collecting(found):
 
 
 def collecting_sound(found):
-    """Return a decorator that records a function without a mistake in ``found``."""
+    """Return a decorator that records a sound function in ``found``."""
 
     def right(build):
         found[build.__name__] = build

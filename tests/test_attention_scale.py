@@ -50,7 +50,7 @@ def test_the_scale_keeps_the_scores_at_variance_one():
     dim, keys = 512, 16
     q, k = draw(200, dim, seed=1), draw(keys, dim, seed=2)
     with_scale, without = A.attention_weights(q, k), A.attention_weights(q, k, scale=1.0)
-    # the logarithm of softmax is the scores, except that each row is shifted by a constant
+    # the logarithms of the softmax are the scores, with each row shifted by a constant
     assert 0.8 < with_scale.log().var(-1).mean() < 1.2
     assert 0.8 < without.clamp(min=1e-300).log().var(-1).mean() / dim < 1.2
 
@@ -183,7 +183,7 @@ def test_rows_of_measures_the_rows_it_draws():
 def test_with_sixteen_keys_the_typical_gradient_vanishes_at_512_and_not_at_64(dim, least, most):
     without, scaled = (A.rows_of(dim, 16, divisor, rows=8000) for divisor in (1, math.sqrt(dim)))
     assert least < without.gradient / scaled.gradient < most
-    # the mean doesn't vanish, because it is large in a few rows
+    # the mean doesn't vanish, because the gradient is large in a few rows
     assert without.mean_gradient > 3 * scaled.mean_gradient
 
 

@@ -115,8 +115,8 @@ def test_the_normaliser_that_stands_still_is_relative_and_does_not_sum_to_one():
     sums = here.sum(-1)
     assert largest(sums[:, 0] - 1) < 1e-12  # the first token can attend only to itself
     assert (sums[:, 1:] < 1).all()
-    # By the Cauchy–Schwarz inequality, each pair adds to the dot product of two rotated vectors at most the product of
-    # its lengths in the two vectors.
+    # By the Cauchy–Schwarz inequality, pair i adds at most |x_i| |y_i| to the dot product of x and y, however the two
+    # vectors are rotated.
     turned = B.linear_weights(q, k, PLACES, normaliser="turned").sum(-1)
     assert largest(turned - 1) < 1e-12
 

@@ -104,8 +104,7 @@ def test_a_second_module_with_another_factor_is_compiled_whole_as_well(name, dyn
 
 
 def test_lengths_without_positions_and_then_positions():
-    """After the first calls, the length is a symbol. So is the size that the shape of the positions is compared
-    with."""
+    """After the first calls, the length is a symbol. The expected size of the positions is then a symbol, too."""
     module = RotaryEmbedding(8, layout="interleaved")
     compiled = torch.compile(module, fullgraph=True, backend="eager")
     turned_alike(compiled, module, 3)
@@ -127,7 +126,7 @@ OPEN = {
     [("none", 1000), ("yarn", None), ("dynamic_ntk", None), ("dynamic_ntk", 1000), ("longrope", 1000)],
 )
 def test_exported_with_an_open_length_it_is_right_at_every_length(name, most, monkeypatch):
-    """An export for ONNX needs the largest length."""
+    """Only an export to ONNX requires a largest length."""
     for_onnx = most is not None
     monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: for_onnx)
     module = RotaryEmbedding(8, scaling=OPEN[name] and make(name, **OPEN[name]), layout="interleaved")

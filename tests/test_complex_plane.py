@@ -337,8 +337,8 @@ def test_the_peak_is_where_one_likes_and_as_high_as_can_be(distance, dim, base, 
     assert k.norm().item() == pytest.approx(q.norm().item())
     assert scores[300].item() == pytest.approx(highest, rel=1e-9)
     assert scores.max().item() <= highest * (1 + 1e-9)
-    # Alone, the first pair rotates by a radian per step. Below 300, it is closest to a whole number of turns at 44 ≈
-    # 14π.
+    # The first pair alone is enough for this bound. It rotates by a radian per step, and within 300 steps of the peak
+    # it comes closest to whole turns after 44 ≈ 14π steps.
     assert (scores[scores != scores[300]] <= highest - abs(numbers(q, layout)[0]) ** 2 * 1e-5).all()
 
 

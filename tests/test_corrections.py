@@ -10,7 +10,7 @@ from tests.together import together
 PAGE = "corrections.md"
 PARTS = re.split(r"^### (\d+)\. (.+)\n", prose(PAGE), flags=re.MULTILINE)[1:]
 ITEMS = list(zip(PARTS[::3], PARTS[1::3], PARTS[2::3], strict=True))
-# Numbers that are assumed in an example or stated in a claim, and aren't results of ours.
+# Numbers that an example assumes or a claim states. They aren't our own results.
 PREMISES = {
     "0",
     "1",

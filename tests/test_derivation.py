@@ -540,7 +540,7 @@ def test_the_reflection_proof_is_that_of_the_module():
 
 
 def test_the_isometry_proof_multiplies_out_a_length():
-    # Two vectors can have ⟨q, q⟩ = 5, ⟨q, k⟩ = −3 and ⟨k, k⟩ = 2. For the wrong twin, the length isn't 0.
+    # Two vectors can have ⟨q, q⟩ = 5, ⟨q, k⟩ = −3 and ⟨k, k⟩ = 2. They make the wrong twin's length nonzero.
     numbers = {sympy.Symbol(name, real=True): value for name, value in zip(P.PRODUCTS, (5, -3, 2), strict=True)}
     numbers |= {P.a: 3, P.b: -2}
     for wrong, expected in ((False, 0), (True, 4 * 9 * 5)):  # |2a f(q)|² = 4a²⟨q, q⟩

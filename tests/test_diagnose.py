@@ -762,7 +762,7 @@ def test_some_pairs_faster_and_some_slower_fit_no_rule():
     ratio = torch.tensor([0.5, 0.5, 0.5, 0.7, 0.9, 1.0, 2.0, 2.0], dtype=torch.float64)
     found = read(rope.inv_freq(16, 500.0) / ratio, 16, 1e-4, 500.0)
     assert (found.kind, found.slowed, found.factor) == ("uneven", False, 2.0)
-    # One factor for all pairs that is wrong by as much for the fastest as for the slowest is 1, off by a factor of 2.
+    # The best single factor for all pairs is 1. It is off by a factor of 2 for both the fastest and the slowest pairs.
     assert "off by up to 100.0%" in found.said
     assert "divided" not in found.said
 

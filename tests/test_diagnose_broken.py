@@ -1,4 +1,5 @@
-"""Functions that raise, return no numbers, roll dice or write over their input get a verdict, never an error."""
+"""Tests of the diagnosis of functions that raise, return no numbers, return random ones or overwrite their input. The
+diagnosis returns a verdict, and never raises an error itself."""
 
 import re
 

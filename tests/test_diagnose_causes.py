@@ -186,7 +186,7 @@ def test_what_is_written_instead_of_a_rotation_is_read_off_its_numbers():
         world = worlds.World(32, 500.0, layout, 300, 32)
         report = said_of(turn(*both), world)
         assert list(report.mistakes) == [name] or set(report.mistakes) == {name, "longer"}
-        # other mistakes are seen in spite of it
+        # another mistake is still reported alongside this one
         fast = {"theta": lambda self: self.world.frequencies * 3} | turn(*both)
         if name not in ("missing_cos", "mixed_tables"):
             assert "faster" in said_of(fast, world).mistakes, (name, layout)

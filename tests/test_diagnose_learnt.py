@@ -1,5 +1,5 @@
-"""The diagnosis has since been improved with these fresh mistakes. It must name each of them, as judged by its author's
-rule, and find all sound functions sound."""
+"""The diagnosis has since been improved with these fresh mistakes. It must name each of them, as judged by the rule of
+that mistake's author, and it must report all sound functions as sound."""
 
 import random as chance
 import re
@@ -34,8 +34,8 @@ SOUND = {**second.SOUND, **third.SOUND, **fourth.SOUND, **fifth.SOUND}
 CLOCKWISE = SOUND.pop("clockwise")
 # This mistake changes no score. Only the user can say whether it matters, so the verdict is "undetermined".
 UNSEEN = ("step_starts_at_minus_one",)
-# The limit for the width of most heads, because the diagnosis of wider heads takes longer. Every eighth mistake is
-# tried with heads of any width.
+# Most heads are at most this wide, because the diagnosis of wider heads takes longer. Every eighth mistake is tried
+# with heads of any width.
 WIDEST = 64
 # These mistakes have an effect only from position 64 on.
 LONGER = ("table_too_short", "table_wraps", "table_raises")

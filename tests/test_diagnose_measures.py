@@ -13,7 +13,7 @@ NEAR = torch.arange(24, dtype=torch.float64)
 
 
 def blocks(upper_left, upper_right, lower_left, lower_right):
-    """Return matrices with these numbers, (seq, pairs) each, in the 2 × 2 blocks of neighbouring entries."""
+    """Return matrices whose 2 × 2 blocks on the diagonal contain these numbers. Each argument is (seq, pairs)."""
     rows = torch.stack((torch.stack((upper_left, upper_right), -1), torch.stack((lower_left, lower_right), -1)), -2)
     return torch.stack([torch.block_diag(*at) for at in rows])
 
@@ -61,7 +61,7 @@ def test_a_fixed_angle_is_a_rotation_and_no_missing_sine():
     found = measured(blocks(cos, -sin, sin, cos).double())
     assert found.kind == "rotation"
     assert found.phase == pytest.approx(torch.ones(4), abs=1e-6)
-    # Constant sines next to cosines that change are not those of one angle.
+    # If the cosines change while the sines are constant, they can't belong to the same angle.
     assert (
         measured(blocks((NEAR[:, None] * THETA).cos(), -sin.double(), sin.double(), (NEAR[:, None] * THETA).cos())).kind
         == "missing_sin"

@@ -1,5 +1,5 @@
-"""The diagnosis names mistakes of further kinds, including fresh ones, which are judged by their author's rule. It
-finds no mistake in a sound rotation."""
+"""The diagnosis names mistakes of further kinds. It also names fresh mistakes, as judged by the patterns of their
+author, and finds no mistake in a sound rotation."""
 
 import dataclasses
 import math

@@ -22,7 +22,7 @@ def named(report, name):
 
 @pytest.mark.parametrize("name", worlds.MISTAKES)
 def test_a_mistake_alone_is_named(name):
-    """Of two random worlds in which the mistake shows, the one with the narrower heads is tried."""
+    """Draw two random worlds in which the mistake has an effect, and diagnose it in the one with the narrower heads."""
     generator = chance.Random(name)
     mistake = worlds.MISTAKES[name]
     shown = []
@@ -73,8 +73,8 @@ def test_single_precision_is_no_mistake_but_a_result_of_half_the_digits_is():
 
 
 def test_what_is_wrong_is_never_called_sound_with_nothing_declared_but_the_length():
-    """If layout and base aren't declared, some mistakes can't be told from rotations that other weights need. The
-    mistakes in this test can."""
+    """If layout and base aren't declared, some mistakes look just like rotations that other weights need. The mistakes
+    in this test don't."""
     seen = "positions_in_bfloat16 positions_from_zero table_that_is_clamped table_that_wraps key_one_position_later "
     seen += "first_head_alone rows_counted_on query_scaled frequencies_in_equal_steps both_turned_twice "
     seen += "positions_of_the_first_row angles_in_degrees tables_in_bfloat16 turned_along_the_heads"

@@ -41,7 +41,7 @@ def test_the_default_of_few_tokens_in_halves():
 
 
 def count_one_head(head, cos, sin):
-    # we repeat the head many times, which makes it larger than a table, so the two can be told apart
+    # we repeat the head many times, because `Count` can recognise a table only if it is smaller than the data
     many = 50
     x = head[:, None].expand(many, 1, *head.shape[1:]).clone()
     with Count(cos.numel()) as count:

@@ -193,8 +193,8 @@ def test_numbers_are_near_what_they_say(digits):
 
 @together("kind", FAMILIES)
 def test_a_family_is_what_transformers_has(kind):
-    """Check what is assumed for a family of models against transformers: its base, share, width and window, and the
-    layout in which its code rotates."""
+    """Compare what we assume for a family of models with transformers: base, share, width, window, and the layout in
+    which the code rotates."""
     family, config = FAMILIES[kind], CONFIG_MAPPING[kind]()
     parameters = config.rope_parameters
     if "local_base" in family:

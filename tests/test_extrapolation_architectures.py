@@ -169,8 +169,8 @@ def test_a_table_that_the_layers_do_not_read_is_refused():
 
 
 def test_a_factor_that_latent_attention_has_in_its_scale_is_refused():
-    """When transformers builds the model, it includes this factor in the scale of every q·k. It multiplies the table by
-    the quotient of the two factors."""
+    """When transformers builds the model, it includes the factor from mscale_all_dim in the scale of every q·k. It
+    multiplies the table by the factor from mscale, divided by the one from mscale_all_dim."""
     model = built("DeepseekV3")
     with pytest.raises(ValueError, match="method must have no mscale_all_dim for a model with latent attention"):
         install(model, make("yarn", factor=4.0, trained_length=TRAINED, mscale=1.0, mscale_all_dim=1.0))

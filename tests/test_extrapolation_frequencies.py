@@ -161,7 +161,7 @@ def test_paper_and_code_of_yarn_differ_by_a_factor():
     assert found.pair == (ratio.log().abs()).argmax().item()
     assert found.largest == pytest.approx(max(ratio.max().item(), 1 / ratio.min().item()), rel=FLOAT32)
     assert found.largest > 3
-    # The two agree for pairs that both of them keep, and for pairs that both interpolate.
+    # The two ramps agree on pairs that both ramps keep, and on pairs that both interpolate.
     assert found.ratio[:20].tolist() == pytest.approx([1] * 20)
     assert found.ratio[46:].tolist() == pytest.approx([1] * 18)
 
@@ -210,7 +210,7 @@ def test_the_ramp_is_refused_from_where_its_ends_cross_and_not_before():
                 X.ramp_range(fast, length, truncate=truncate)
         else:
             assert (X.ramp_in_pairs(fast, length, truncate=truncate) == 1).all()
-    # Each pair completes at least 165 turns in L = 10000. This isn't an error, because c(32) is 108.6.
+    # L = 10000 isn't refused, because c(32) is only 108.6. All pairs are kept: each completes at least 165 turns.
     assert X.YaRN(4.0, 10_000)(fast)[0].tolist() == fast.tolist()
     # base 1.5, d = 8: c(1) is −1 at L = 2π·1.5^(−1/4) = 5.68, and 0 at L = 2π
     slow = plain(8, 1.5)

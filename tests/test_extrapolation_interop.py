@@ -1,7 +1,7 @@
 """Tests that compare the methods with transformers.
 
 transformers computes its frequencies in float32. An exponent of up to ln(base) ≈ 16 has an error of 16 units of 2^−24.
-If two frequencies are mixed with a quotient of differences as the weight, a few more digits are lost.
+Mixing two frequencies loses a few more digits, because the weight is a quotient of differences.
 """
 
 import math
@@ -193,7 +193,7 @@ def test_without_a_trained_length_it_is_the_longest_text_of_the_config(rope_type
         config.rope_parameters[key] = 48
         given = (config,)
     else:
-        # here the parameters are as in a file, because transformers itself would fill in the missing one
+        # pass the parameters as a file stores them, because a transformers config would fill in the missing key
         del config.rope_parameters[key]
         given = (parameters, 48)
         assert X.from_transformers(config) == X.from_transformers(*given)

@@ -53,8 +53,8 @@ def test_the_search_is_never_worse_than_what_it_starts_from():
 
 
 def test_what_the_search_tries_first():
-    # With s = 1, all three known methods have factors of 1. All other candidates are therefore variants of a vector of
-    # ones, kept within 1 … 1.25.
+    # With s = 1, all factors of the three known methods are 1. The other candidates are therefore mutations of a vector
+    # of ones, and their factors are limited to 1 … 1.25.
     tried = []
 
     def objective(factors):
@@ -70,7 +70,7 @@ def test_what_the_search_tries_first():
     # Three in ten entries are changed. Half of these changes make the entry smaller than 1, so it is reset to 1.
     moved = (first[3:] > 1).double().mean().item()
     assert moved == pytest.approx(0.15, abs=0.01)
-    # The changes range from a hundredth to a factor of e and are evenly distributed on a logarithmic scale.
+    # A candidate's largest change is between 1 per cent and a factor of e, evenly distributed on a logarithmic scale.
     most = first[3:].amax(1).log()
     assert (most > 0.0075).double().mean() > 0.9
     for low, high, share in ((0.01, 0.0316, 0.25), (0.0316, 0.1, 0.25)):

@@ -285,8 +285,8 @@ TIMES = re.compile(r"\b\d[\d.,]*(e[-+]?\d+)?\s*(ns|µs|μs|us|ms|s|min|seconds?)
 def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
     """Return the output that a cell printed or displayed, as (kind, text), without times and memory addresses.
 
-    If the cell measures time, its output is returned without any numbers. Such a cell calls `perf_counter` or has the
-    tag `timing`.
+    If the cell calls `perf_counter` or has the tag `timing`, it measures time, and its output is returned without any
+    numbers.
     """
     takes_time = "perf_counter" in cell.source or "timing" in cell.metadata.get("tags", [])
     hidden = NUMBERS if takes_time else TIMES
@@ -328,8 +328,8 @@ def test_a_small_notebook_installs_the_wheel_and_runs(public, tmp_path):
     assert said[2] == f"['{name}']\n"
 
 
-# These notebooks contain things that the others don't: sympy's proofs, figures with dials, results, and a library that
-# may be missing. ALL_NOTEBOOKS=1 runs all of the notebooks, which takes a quarter of an hour.
+# Between them, these notebooks contain sympy's proofs, figures with dials, results, and a library that may be missing.
+# ALL_NOTEBOOKS=1 runs all of the notebooks, which takes a quarter of an hour.
 FEW = ("derivation_only", "complex_plane", "lab", "intro")
 ALONE = [path for path in CHAPTERS if path.stem in FEW or os.environ.get("ALL_NOTEBOOKS") == "1"]
 

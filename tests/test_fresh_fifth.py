@@ -93,8 +93,8 @@ def inputs_for(world, kind, count, generator):
 
 
 def errors(build, seed):
-    """Return the largest error of each kind of call. It covers the lengths of the rotated vectors and the scores, both
-    within a call and between a call and the first one. Errors of scores are relative to the vectors' lengths.
+    """Return the largest error of each kind of call: in the lengths of the rotated vectors, in the scores within a
+    call, or in the scores between the first call and this call. Errors of scores are relative to the vectors' lengths.
 
     Both directions of rotation are tried, and the smaller error counts. The error is infinite if the function raises an
     error or returns a number that isn't finite.

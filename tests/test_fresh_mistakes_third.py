@@ -19,7 +19,7 @@ from tests.together import together
 
 WORLDS, ASPECTS = 60, {"base", "frequency", "position", "layout", "hand", "phase", "share", "angle", "value", "length"}
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
-# A mistake has to differ by ten times the float32 tolerance.
+# A mistake must change a result by at least ten times the float32 tolerance.
 VISIBLE = 10 * TOLERANCE[torch.float32]
 HEADS, KEY_HEADS, ROWS = 4, 2, 2
 
@@ -224,8 +224,8 @@ def test_patterns_accept_nothing_that_says_nothing(name):
 
 @together("name", FRESH)
 def test_patterns_tell_mistakes_apart(name):
-    """A mistake's patterns may match the descriptions of a few other mistakes in its family, but of no more than a
-    tenth of all mistakes."""
+    """The patterns of one mistake may match the descriptions of related mistakes, but of at most a tenth of all
+    mistakes."""
     others = [other for other, fresh in FRESH.items() if other != name and matching(FRESH[name], fresh.truth)]
     assert len(others) <= len(FRESH) / 10, others
 

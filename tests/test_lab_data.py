@@ -1,5 +1,5 @@
-"""Tests of the laboratory's text. They check which files are read, and to which part each file belonged when the part
-depended on a hash of the file's name.
+"""Tests of the laboratory's text. They check which files are read, and how files used to be divided into parts by a
+hash of their names.
 
 The tests make a small folder instead of using the real library, so they don't depend on the version of Python that runs
 them.

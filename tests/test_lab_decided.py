@@ -1,4 +1,5 @@
-"""Tests of what pages say about the second rule, compared with the cells from which it was computed."""
+"""Tests of what pages say about the second rule's results, compared with the cells from which these results were
+computed."""
 
 import json
 import shutil

@@ -265,7 +265,7 @@ def test_permutations_differ_by_seed_and_need_two_pairs():
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @torch.no_grad()
 def test_frequencies_permuted_with_the_rows_change_nothing(layout):
-    """This is also true for grouped heads. If the rows aren't permuted, or only those of one projection, the model does
+    """This is also true for grouped heads. If no rows are permuted, or only the rows of one projection, the model does
     change."""
     model = LlamaModel(256, 16, 24, 2, 4, 2, head_dim=8, layout=layout, dtype=torch.float64)
     tokens = texts()

@@ -108,7 +108,7 @@ def test_files_alone_would_promise_too_much():
 
 
 def test_p_values_are_those_of_the_intervals():
-    """Test intervals that only just reach a limit: 0 at level 1 − p, or the margin at level 1 − 2p."""
+    """Test intervals that end exactly at 0, at level 1 − p, and intervals that end at the margin, at level 1 − 2p."""
     for freedom, p in ((2.0, 0.01), (7.3, 0.05), (200.0, 0.2)):
         t = I.student(1 - p / 2, freedom)
         assert I.p_different(I.Interval(-t, 0, 0, 1.0, freedom)) == pytest.approx(p, rel=1e-6)
@@ -163,8 +163,8 @@ def test_what_has_no_spread_to_measure_is_refused():
 
 
 def test_it_is_seldom_very_sure_of_what_is_not_so():
-    """Corrections for many comparisons depend on very small p-values. If seeds vary less than files do, such p-values
-    must be rare enough."""
+    """Corrections for many comparisons depend on very small p-values. Without a real difference, these must be rare,
+    at least if seeds vary less than files do."""
     draws = torch.Generator().manual_seed(0)
     tries, called = 600, {0.01: 0, 0.001: 0}
     for _ in range(tries):

@@ -1,4 +1,4 @@
-"""Tests of the means over files and over bands, and of their errors."""
+"""Tests of the means over files and over bands, and of the errors of these means."""
 
 import math
 import statistics

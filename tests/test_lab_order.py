@@ -1,4 +1,4 @@
-"""Tests of what the page says about order, compared with the letters from which it was computed."""
+"""Tests of the page's numbers on order, compared with the stored letters from which they were computed."""
 
 import json
 from pathlib import Path

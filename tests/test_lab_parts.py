@@ -1,8 +1,8 @@
-"""Tests of the text in three parts. They check what is read, to which part it belongs, and that the parts have almost
-nothing in common.
+"""Tests of the text in three parts: which files are read, to which part each file belongs, and that the parts have
+almost nothing in common.
 
-Most tests apply the rules to a small folder made for the test. The last tests use this Python's own library to check
-whether the rules achieve their purpose.
+Most tests apply the rules to a small folder made for the test. The last tests check, with the standard library of the
+Python that runs them, whether the rules achieve their purpose.
 """
 
 import hashlib
@@ -171,8 +171,7 @@ def trained_on(real):
 
 
 def test_what_is_said_to_be_shared_is_there_by_brute_force(real, trained_on):
-    """Take some strings from some files, and search for them in the training text itself instead of among its
-    hashes."""
+    """Take samples of the other parts, and search for them in the training text itself instead of comparing hashes."""
     train = real.train.tobytes()
     files = {**real.development, **real.held_out}
     pieces = [

@@ -43,7 +43,7 @@ def lines(ax, thick):
 
 
 def row(fig, lines, id):
-    """Return the two panels in the row of this line."""
+    """Return the two panels in the row for the line named ``id``."""
     at = list(lines).index(id) * 2
     return fig.axes[at : at + 2]
 

@@ -113,7 +113,7 @@ def test_from_what_passed_to_the_outcome(expected, mean, different, null, word):
 
 
 def test_noise_alone_is_seldom_called():
-    """Only the seeds vary. In all but a few of these worlds, none of the many comparisons may find a difference."""
+    """Only the seeds vary. There may be only a few worlds in which any of the many comparisons finds a difference."""
     claims = [C.CLAIMS[name] for name in ("S2.9a", "S2.9b", "T5", "alternate")]
     worlds_with_a_call = 0
     for at in range(12):

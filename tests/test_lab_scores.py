@@ -135,7 +135,7 @@ def test_headroom_within_the_length(model):
     found = scores.headroom(model, materials)
     full = position_bits(model, materials.python[:, :257])[:, 128:].mean(1)
     assert [row[0] for row in found["python"]] == pytest.approx(full.tolist(), abs=1e-4)
-    # this byte is predicted from the bytes in the scored half of its window so far, and the 64 bytes before that half
+    # this byte is predicted from the earlier bytes in the scored half of its window, and the 64 bytes before that half
     at = 200
     row = materials.python[:1, : at + 2]
     alone = position_bits(model, row[:, -(64 + 1 + at % 64) - 1 :])[0, -1]

@@ -1,5 +1,5 @@
-"""Tests of two tasks that are planted inside a text. They check what is planted where, whether the content alone could
-reveal the order, and which answers count as correct."""
+"""Tests of two tasks that are planted inside a text: what is planted where, whether the content alone could reveal the
+order, and which answers count as correct."""
 
 from collections import Counter
 

@@ -59,7 +59,7 @@ def test_scripts_and_styles_in_a_page_are_allowed_by_their_hash_and_nothing_more
         f"default-src 'none'; script-src 'self' {sha('first()')}; style-src 'self' {sha('.a { b: c }')}; "
         "img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'self'"
     )
-    # a host shows this page at any address, so it finds the root by itself
+    # a host may show the 404 page at any address, so that page finds the root by itself
     assert "base-uri 'self'" in (out / "404.html").read_text()
     assert (
         f"script-src 'self' blob: {sha('first()')}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:"

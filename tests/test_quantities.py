@@ -42,7 +42,7 @@ def test_what_may_be_typed_is_listed_and_the_list_is_of_what_is_typed():
 
 
 def test_every_build_checks_every_page(monkeypatch, tmp_path):
-    """With an empty list, the check must name each page that has an entry today, and an entry for no page."""
+    """If the list names only a missing page, the check must report that page and every page that needs an entry."""
     warnings = []
     monkeypatch.setattr(quantities.LOGGER, "warning", lambda text, **where: warnings.append((text, where)))
     quantities.check(None)

@@ -64,7 +64,7 @@ def test_the_seed_decides(made):
 
 
 class Told(torch.nn.Module):
-    """A head that gives each position the scores that ``told`` has for it."""
+    """A head that returns row m of ``told`` as the scores at position m."""
 
     def __init__(self, told):
         super().__init__()

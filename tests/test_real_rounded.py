@@ -16,7 +16,7 @@ TOKENS = torch.randint(300, (1, 600), generator=torch.Generator().manual_seed(0)
 
 
 def rounded(step, dtype, positions, theta):
-    """Cosines and sines, written once more: (T, d/2) each, float32."""
+    """Compute the rounded cosines and sines independently of the package: (T, d/2) each, float32."""
     m, theta = positions.double(), theta.double()
     if step in ("positions", "angles"):
         m = m.to(dtype).double()

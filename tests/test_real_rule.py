@@ -18,8 +18,8 @@ CODE = ("tarfile", "datetime")
 
 
 def numbers(**by_change):
-    """Return the losses within and beyond the trained length for each change. Each loss is a function of the text's
-    index in the list."""
+    """Return made-up losses for each change. ``by_change`` gives two functions per change, for losses within and beyond
+    the trained length. Their argument is the text's index in `HELD_OUT`."""
     found = {}
     for place, text in enumerate(HELD_OUT):
         found[text.name] = {}

@@ -61,8 +61,8 @@ def test_what_was_interrupted_is_not_there(folder):
 
 @pytest.fixture
 def tiny(folder, monkeypatch):
-    """Replace the published model by a tiny random one in a GGUF file, whose heads have 32 pairs too, and the texts by
-    short ones. Return the path of the file."""
+    """Replace the texts by short ones, and the published model by a tiny random GGUF model that also has 32 pairs per
+    head. Return the path of the model's file."""
     path = tiny_gguf.write(folder / "tiny.gguf", tiny_gguf.llama(heads=2, kv_heads=1, dim=128, layers=1))
     monkeypatch.setattr(published, "FOLDER", folder / "runs")
     monkeypatch.setattr(published, "file", lambda: path)
@@ -96,8 +96,8 @@ def test_the_conversion_is_compared_with_leaving_it_out(tiny, folder, run):
 
 @pytest.fixture
 def again(tiny, folder, monkeypatch, run):
-    """Store what `core` and `heads` measure, and return a function that then runs the script without a stage. It
-    returns the script's exit status."""
+    """Store what `core` and `heads` measure. Return a function that runs the script without naming a stage, and returns
+    the exit status."""
     monkeypatch.setattr(script, "fetch", lambda: None)
     monkeypatch.setattr(script, "CORE", (script.AS_IS, script.slow(22, 26), script.YARN))
     script.CHOSEN[:] = ["code", "story"]

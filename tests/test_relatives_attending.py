@@ -105,8 +105,8 @@ def test_whom_a_mirror_image_deceives(name):
 def test_reversal_by_hand():
     """All scores are equal, so a causal mask turns the values 0, 3, 0 into 0, 1½, 1.
 
-    The text is the same when it is reversed, so its output should be the same too. Instead it is off by 1, and its
-    largest entry is 1½.
+    Reversing the text doesn't change it, so reversing the output shouldn't change it either. But two of its entries
+    then change by 1, and the largest entry is 1½.
     """
     q = torch.zeros(1, 1, 3, 2, dtype=torch.float64)
     v = torch.tensor([0.0, 3, 0]).double().view(1, 1, 3, 1)

@@ -154,7 +154,7 @@ def test_positions_of_any_kind_give_the_same_encoding():
 
 
 def test_fractional_positions_of_a_list_keep_float64():
-    # from a list, torch would make a float32 tensor, and the error of 0.1 would be 1.5e-9
+    # torch would convert the list to float32, which would change 0.1 by 1.5e-9
     assert S.angles([0.1], 2).item() == 0.1
 
 

@@ -62,7 +62,7 @@ def test_the_cases_on_cuda():
 
 @pytest.fixture
 def hopper(monkeypatch, tmp_path):
-    """Only compile the kernel, as for an H100, whenever it would be launched. Yield the list of everything compiled."""
+    """Compile the kernel for an H100 instead of launching it. Yield the list of everything compiled."""
     pytest.importorskip("triton", reason="Triton is not installed: the fused kernel is NOT compiled here")
     if K.INTERPRETED:
         pytest.skip("TRITON_INTERPRET is set: the fused kernel is NOT compiled here")

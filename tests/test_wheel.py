@@ -47,7 +47,7 @@ def metadata(members) -> email.message.Message:
 
 @pytest.fixture(scope="session")
 def alone(built, tmp_path_factory) -> Path:
-    """Return the Python of an environment that contains torch, numpy and the wheel.
+    """Return the Python executable of an environment that contains torch, numpy and the wheel.
 
     sympy is left out: torch lists it as a requirement, but runs without it.
     """

@@ -42,9 +42,9 @@ def together(names: str | tuple[str, ...], values: Iterable, ids: object = None)
 
 
 def pairwise(*columns: Iterable) -> list[tuple]:
-    """Return rows with a value from each column, so that any two values of different columns are together in a row.
+    """Return rows with a value from each column, such that any two values from different columns share a row.
 
-    There are far fewer such rows than combinations, and a mistake that needs three certain values at once is rare.
+    There are far fewer such rows than combinations, and few mistakes need three particular values at once.
 
     >>> pairwise("ab", "cd", "ef")
     [('a', 'c', 'e'), ('a', 'd', 'f'), ('b', 'c', 'f'), ('b', 'd', 'e')]

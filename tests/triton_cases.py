@@ -103,7 +103,7 @@ def launches(monkeypatch):
 # --- Values ---
 
 
-# Each shape is tried in every type and in both layouts, with two of the four types in each layout.
+# Each shape is tried with all four types, two of them in each layout.
 @pytest.mark.parametrize(
     ("name", "dtype", "layout"),
     [
@@ -173,8 +173,8 @@ def test_heads_in_any_number_of_shares(heads, programs, layout, launches, monkey
     assert shares == min(programs, K.triton.next_power_of_2(most))
 
 
-# (batch, q heads, k heads, tokens, head_dim), and whether there are enough tokens that each token's table is read only
-# once
+# (batch, q heads, k heads, tokens, head_dim), and whether one program handles all heads of a token and reads its table
+# only once, because there are enough tokens for a large GPU
 @pytest.mark.parametrize("first", ["heads first", "tokens first"])
 @pytest.mark.parametrize(
     "shape, once",

@@ -23,9 +23,9 @@ LOCK = ROOT / "requirements.lock"
 PYTHON = "3.11.9"
 CUDA = re.compile(r"(nvidia|cuda)-")
 HEAD = """\
-# What tests and builds install, each file with its hash; made by python -m tools.lock. Use:
+# The packages that tests and builds install, with their files' hashes. Written by python -m tools.lock. To install:
 # pip install --require-hashes --no-deps -r requirements.lock
-# torch stands for its CPU build; see docs/publishing.md.
+# For torch, make pip find the CPU build, as docs/publishing.md describes.
 """
 
 

@@ -251,7 +251,7 @@ class Writer:
         """Convert a displayed formula. Blank lines are removed, because Jupyter would end the formula there."""
         rows = [re.sub(r"(?<!\\)((?:\\\\)*)%.*", r"\1", row).strip() for row in node.astext().split("\n")]
         if node.get("number"):
-            # A tag belongs to a whole formula, which then must not contain environments that number their own rows.
+            # A tag numbers the whole formula, so environments in the formula must not number their own rows.
             rows = [re.sub(r"\\(begin|end)\{(align|gather)\*?\}", r"\\\1{\2ed}", row) for row in rows]
             rows = [re.sub(r"\\(begin|end)\{equation\*?\}", "", row).strip() for row in rows]
             numbers = self.env.toc_fignumbers.get(self.docname, {}).get("displaymath", {})

@@ -99,8 +99,9 @@ class Page(HTMLParser):
         return hashed(self.inline)
 
     def styles(self) -> list[str]:
-        """Return what the policy must allow for the page's own styles. Style attributes can be allowed only all
-        together. Style sheets can be allowed by their hashes, but beside a hash, browsers ignore `'unsafe-inline'`."""
+        """Return what the policy must allow for the page's own styles. Style attributes can't be allowed one by one,
+        only all of them. Style sheets can be allowed by their hashes, but beside a hash, browsers ignore
+        `'unsafe-inline'`."""
         return ["'unsafe-inline'"] if self.styled else hashed(self.sheets)
 
 

@@ -1,4 +1,4 @@
-"""Write the small model's weights as a file of the site. The file is a script, because a page opened from disk can't
+"""Write the small model's weights to a file for the site. The file is a script, because a page opened from disk can't
 load any other kind of data."""
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
     # Remove labels that hide visible text from screen readers. (Roles that browsers no longer support are removed
     # below.)
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
-    # Sphinx formats the lines of a signature as a definition list, although it defines nothing.
+    # Sphinx formats the lines of a signature as a definition list, although they aren't definitions.
     body = SIGNATURE.sub(lambda found: f'<span class="sig-lines">{found[1].replace("dd>", "span>")}</span>', body)
     # An empty column heading is not a heading.
     body = body.replace(EMPTY_HEADING, "<td></td>")

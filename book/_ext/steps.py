@@ -107,7 +107,7 @@ def _step(block: list[str], line: int) -> Step:
 def answers_of(text: str) -> tuple[tuple[str, ...], int]:
     """Return the answers, and the index of the right one.
 
-    The right answer begins with an asterisk and contains an odd number of them.
+    The right answer begins with an asterisk, and its number of asterisks is odd.
 
     >>> answers_of("It falls | *It rises | *m* stays")
     (('It falls', 'It rises', '*m* stays'), 1)

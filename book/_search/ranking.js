@@ -196,8 +196,8 @@ function scored({ said, meant }, index) {
   return { sums, terms: [...own.terms, ...other.terms], known: own.near || meant.length > 0 };
 }
 
-// Return the pages, best first. Each has its best section, further sections, a score, and the share of the query that
-// it covers. Also return the terms found in them, and whether the matches are weak.
+// Return the pages, best first: each with its best section, the section's score, the share of the query that the
+// section covers, and further sections. Also return the terms found on these pages, and whether the matches are weak.
 function ranked(query, data, index) {
   const asked = parts(query, data.synonyms, index).map((part) => scored(part, index));
   const weights = asked.map(({ sums }) => Math.log2(1 + data.sections.length / Math.max(1, sums.size)));

@@ -21,7 +21,7 @@
     return element;
   }
 
-  // In the figure's original place, a note says where the figure is, and has a button that takes it back.
+  // In the figure's original place, a note says where the figure is now, and a button brings the figure back.
   const homes = new WeakMap();
   function homeOf(figure) {
     if (!homes.has(figure)) {

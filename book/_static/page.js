@@ -154,7 +154,7 @@
 
   // ---- Labels and tab stops ----
 
-  // The arrows in the book's list of pages, which show a chapter's depth pages.
+  // In the book's list of pages, each arrow shows the pages under a chapter.
   function nameArrows() {
     for (const summary of document.querySelectorAll(".bd-links summary")) {
       const chapter = summary.closest("li").querySelector("a").textContent.trim();

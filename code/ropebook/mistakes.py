@@ -99,8 +99,8 @@ def halved_dim(
     base: float = 10000.0,
     layout: str = "interleaved",
 ) -> Rotated:
-    """Wrong: the exponent uses half the head dimension, θ_i = base^(−2i/(d/2)). The correct rotation with a base of
-    base² gives the same result."""
+    """Wrong: the exponent uses half the head dimension, θ_i = base^(−2i/(d/2)). The correct rotation gives the same
+    result if its base is squared."""
     return correct(q, k, v, positions, base=base**2, layout=layout)
 
 

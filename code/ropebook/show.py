@@ -29,7 +29,7 @@ SPOKEN = (
 
 
 class Signs(str):
-    """Words that a table shows as signs. The table repeats the words in a fold.
+    """Words that a table shows as signs. A folded copy of the table shows the words.
 
     >>> found = Signs("1 hold, 1 undecided", [("✓", "holds"), ("?", "undecided")])
     >>> found, found.signs
@@ -355,7 +355,7 @@ def _marked_up(cell: str) -> str:
 
 
 def _shorter(texts: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Move the words with which all names of rows end into the heading. If these are only few words, nothing changes.
+    """If all names of rows end with the same words, and these are more than a few, move them into the heading.
 
     >>> _shorter({"model": ["ALiBi: it reads far beyond L", "RoPE: it reads far beyond L"]})
     {'model … it reads far beyond L': ['ALiBi', 'RoPE']}

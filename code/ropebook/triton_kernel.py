@@ -189,7 +189,7 @@ def _launch(
     # If the results overwrite the inputs, there is no need to copy the entries that are not rotated.
     passed = 0 if outs is xs else dim - 2 * pairs
     block_pairs = triton.next_power_of_2(pairs)
-    # The tile grows first along whichever of heads and tokens is closer together in memory.
+    # The tile grows first along heads or along tokens, depending on which are closer together in memory.
     rows = max(1, TILE // (2 * block_pairs))
     many_heads, many_tokens = map(
         triton.next_power_of_2, (max(q_heads, k_heads), tokens)

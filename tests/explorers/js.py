@@ -92,7 +92,7 @@ def compute(script: str, cases: list[dict]) -> list[dict]:
 
 
 def sample(explorer: type, random: Random, **most: int) -> explorers.Explorer:
-    """Draw an instance of an ``Explorer`` class, with random values that its traits accept for its dials.
+    """Return an instance of an ``Explorer`` class whose dials have random, valid values.
 
     ``most`` gives upper limits for some integers. Values are distributed as they are on a logarithmic slider, except
     that the limits themselves are drawn more often.

@@ -42,7 +42,7 @@ def numbers() -> dict[str, dict]:
         changed = change(made, names, within=2 + 0.05 * at, beyond=3 + at / 3, share=0.9 - at / 12, seed_spread=0.1)
         made |= {name: changed[name] for name in names}
     made |= change({name: made[name] for name in made if name[:-2] == "alibi"}, ("alibi",), beyond=2.0)
-    # In cells that break, the bits per byte rise only beyond L.
+    # If a model breaks, its bits per byte rise only beyond L.
     for cell in made.values():
         told = cell["numbers"]
         last = cell["last"]["curves"]
@@ -60,8 +60,8 @@ def numbers() -> dict[str, dict]:
 
 
 def beginning(curve: list[float]) -> list[float]:
-    """Return a curve that starts at the first value of ``curve``, ends at its last value, and rises only beyond L. The
-    first few bytes cost more."""
+    """Return a curve that starts at the first value of ``curve``, ends at its last value, and rises only beyond L. As
+    in measured curves, the values for the first few bytes are higher."""
     edges = np.array(scores.edges(TEXT)[1:])
     share = np.clip(np.log2(edges / LENGTH) / 3, 0, 1)
     rise = curve[0] + (curve[-1] - curve[0]) * share + 6 / edges**0.6

@@ -32,7 +32,8 @@ def other_values(entry: Entry, figure: Explorer, name: str) -> list[Any]:
 
 
 def turned(entry: Entry, figure: Explorer, names: list[str]) -> list[tuple[str, Explorer]]:
-    """Return the figure with one of these dials changed at a time, if the other dials allow that."""
+    """Return copies of the figure, each with a different value for one of these dials. Skip values that other dials
+    forbid."""
     own, found = {name: getattr(figure, name) for name in entry.kind.dial_traits()}, []
     for name in names:
         for value in other_values(entry, figure, name):
@@ -57,8 +58,8 @@ LATE = ("alive", "heatmap", "timelapse")
 
 @every
 def test_a_dial_that_changes_the_numbers_changes_the_picture(entry):
-    """Every dial is changed in the opening state and in the heaviest one. At the corners, only those dials are changed
-    that have had no effect so far."""
+    """Every dial is changed in the opening state and in the heaviest state. At the corners, we change only dials that
+    have had no effect so far."""
     idle = list(entry.kind.dial_traits())
     for k, setting in enumerate(({}, entry.heaviest, *entry.corners)):
         if not idle:

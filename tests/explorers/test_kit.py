@@ -313,7 +313,7 @@ def test_sliders_reach_every_end_and_come_back():
         )
         assert ends == [dial["min"], dial["max"]]
         assert all(back == pytest.approx(value, rel=1e-9) for value, back in round_trip)
-        # if the minimum is 0, the slider has a logarithmic scale for the value plus one
+        # if the minimum is 0, the slider is logarithmic in value + 1
         more = 1 if dial["min"] == 0 else 0
         low, high = dial["min"] + more, dial["max"] + more
         expected = math.sqrt(low * high) - more if dial.get("log") else (dial["min"] + dial["max"]) / 2

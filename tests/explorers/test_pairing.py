@@ -46,7 +46,7 @@ def test_scores_agree_only_if_q_k_and_the_rotation_do(dim, layout, permute_q, pe
     assert (gaps.max() < 1e-12) == agree
     if not agree:
         assert gaps.max() > 1
-    # at n = m the rotations cancel, so it matters only which entries are multiplied with each other
+    # at n = m the rotations cancel, so all that matters is which entries are multiplied together
     assert (gaps[m] < 1e-12) == (permute_q == permute_k)
 
 

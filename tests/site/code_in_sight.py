@@ -46,7 +46,7 @@ def blocks(page: Page) -> list[dict]:
 
 
 def is_plumbing(source: str, prints: bool = False) -> bool:
-    """Return whether a cell only imports, only makes a single call that prints nothing, or only checks.
+    """Return whether a cell does nothing but import, make a single call that prints nothing, or run checks.
 
     >>> [is_plumbing(one) for one in ("import math", "table({})", "assert 1", "x = 1")]
     [True, True, True, False]

@@ -11,8 +11,8 @@ ZOOMED = (640, 400)  # at a zoom of 200 %, a window of 1280 × 800 is half as la
 SIZES = [(1366, 657), (1280, 800), ZOOMED, (1024, 768), (390, 844)]
 
 # Measures one figure of the page: how many pixels of each part are outside the window or behind something, how tall the
-# picture is, and which of its labels are too small. With `seek`, the page is scrolled, and the position that hides the
-# least counts; otherwise the page isn't scrolled. With `only`, the words are left out.
+# picture is, and which of its labels are too small. With `seek`, the page is scrolled to where the
+# least is hidden; otherwise the page isn't scrolled. With `only`, the words are left out.
 SEEN = """([which, step, seek, only]) => {
   const place = document.querySelectorAll('.explorer')[which];
   const root = place.querySelector('.rb');
@@ -80,7 +80,7 @@ STEADY = """([which, width]) => new Promise((done) => {
   })();
 })"""
 
-# For each step that the page has for a figure, in order: the dials that it asks for, and whether it asks for dragging.
+# The steps of a figure, in order: which dials the reader must move in each step, and whether the reader must drag.
 STEPS = """(which) => {
   const { explorer } = document.querySelectorAll('.explorer')[which].dataset;
   return [...document.querySelectorAll(`.try-step[data-explorer="${explorer}"]`)].map((step) => ({
@@ -110,8 +110,8 @@ def figures_of(page: Page) -> list[str]:
 
 def walk(page: Page, which: int, sizes: list[tuple[int, int]]) -> list[Sight]:
     """Look at a figure in windows of all sizes: in its opening state, and after *Set up* and after *Just show me* of
-    each of its steps. In the zoomed window, only the picture and the dial that a step asks for must be seen together,
-    and only until the answer is shown."""
+    each of its steps. In the zoomed window, it is enough if the picture and the dial that a step asks for are
+    visible together until the answer is shown."""
     steps = page.evaluate(STEPS, which)
     root = page.locator(".explorer").nth(which).locator(".rb")
     seen = []

@@ -111,8 +111,8 @@ def test_a_refusal_stands_under_its_own_field(opened):
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_have_value("64")
     assert why.get_attribute("id") in field.get_attribute("aria-describedby").split()
-    # When another dial moves, the message stays where it is, so nothing on the page jumps. Moving the message's own
-    # dial removes it.
+    # When another dial moves, the message stays where it is, so nothing on the page jumps. The message disappears
+    # when its own dial moves.
     page.get_by_role("slider", name="Number of keys, slider").press("ArrowRight")
     expect(why).to_be_visible()
     page.get_by_role("slider", name="Head dimension d, slider").press("ArrowRight")

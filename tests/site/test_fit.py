@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.explorers.registry import every
 from tests.site.figures import settle
 
-# Stage widths, each with the height allowed for the picture. The widths include the narrowest stage, both sides of the
-# width at which the whole picture replaces the panels, a desktop's stage, and the widest stage. The heights include
+# Stage widths, each with the height allowed for the picture. The widths include the narrowest stage, one width on each
+# side of the limit between panels and the whole picture, a desktop's stage, and the widest stage. The heights include
 # those in the windows of a phone, a laptop and a desktop.
 ROOMS = [(320, 400), (358, 339), (519, 400), (520, 484), (620, 600), (710, 417), (900, 600)]
 
-# For every figure and each of its panels, this finds what extends beyond the stage or is too small to read. The extent
-# of a text is where it ends; that of everything else is its bounding box. All figures change panels at the same time,
-# because each change takes a frame.
+# For every figure and each of its panels, this finds what extends beyond the stage or is too small to read. Texts may
+# extend 4 px beyond the stage, and everything else 2 px. All figures change panels at the same time, because each
+# change takes a frame.
 MISFITS = """async (most) => {
   const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   const misfits = (stage) => {

@@ -60,7 +60,7 @@ def test_dragged_every_arrow_turns_and_the_angle_stays(front, width, height):
 
 def test_other_words_can_be_chosen_and_keys_move_it(front):
     page = front()
-    # "down" is now as near to "cat" as "it" was, and replaces it
+    # "down" is equally near to "cat" and to "it", and replaces the latter
     page.get_by_role("button", name=re.compile("^down")).click()
     expect(page.locator(".front-angle")).to_have_text("60°")
     expect(page.locator(".front-token.front-query > span")).to_have_text("down")

@@ -42,7 +42,7 @@ def letters(data: bytes) -> dict[float, set[int]]:
     sizes: dict[float, set[int]] = {}
 
     def walk(content: bytes, scale: float, page: int) -> None:
-        """Follow the drawing instructions. ``scale`` is by how much the coordinates enlarge what is drawn."""
+        """Follow the drawing instructions. ``scale`` is the factor by which the content is already enlarged."""
         size, line, outer = 0.0, 1.0, []
         for tf, numbers, matrix, form, word in (found.groups() for found in STEP.finditer(content)):
             if tf:

@@ -12,11 +12,12 @@ from tests.site.queries import answers, missed
 
 # Queries that readers may type, and the pages that answer them. The queries in the first part were written by people
 # who hadn't seen how the search works. Those in the second part were written by the person who tuned the search, before
-# the last tuning. Both parts have been looked at since then. The queries in the third part are by somebody who hadn't
-# seen the search. They were tried once, after the last tuning. One of these 50 queries also occurs in the first part.
+# the last tuning. We have looked at both parts since then. The queries in the third part are by somebody who hadn't
+# seen the search. We tried them once, after the last tuning. One of these 50 queries also occurs in the first part.
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
-# The number of queries that must have a correct page among the first three results. On 24 November 2026, it was 98 of
-# 100, 131 of 135, and all 50 of the unseen ones. Editing any page may change the results of one or two queries.
+# The number of queries in each part that must have a correct page among the first three results. On 24 November 2026,
+# 98 of 100, 131 of 135, and all 50 unseen queries had one. Editing any page may change the results of one or two
+# queries.
 LEAST = {"tuned": 95, "more": 127, "unseen": 47}
 # Size limits for the script and the index, in bytes. Readers have to wait for both files.
 LARGEST = {"_static/search.js": 27_500, "sections.js": 650_000}
@@ -64,7 +65,7 @@ LEADS = {
     "wrong base": "shapes_and_errors",
     "molecules": "beyond_positions",
 }
-# Names that occur in configurations, code and equations, each with the page that must come first.
+# Names from configurations, code and equations, each with the page that must be its first result.
 NAMES = [
     *(
         "rope_theta",

@@ -128,10 +128,10 @@ def position_ids(
 
 
 def rope_delta(ids: Int[Tensor, "tokens 3"]) -> int:
-    """Return the number to add to the count of tokens so far to get the id of the next token that the model writes.
+    """Return the id of the next token that the model writes, minus the number of tokens so far.
 
     The first token that the model writes gets the largest id in the prompt plus one, even if the prompt's last token
-    has a smaller id. The number is negative if images use fewer ids than they contain tokens. transformers stores it as
+    has a smaller id. The result is negative if images use fewer ids than they contain tokens. transformers stores it as
     ``rope_deltas``.
 
     >>> ids = position_ids([2, Grid(1, 2, 2), 1])

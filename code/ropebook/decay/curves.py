@@ -69,7 +69,7 @@ def summarize(curve: Curve, length: int, device: Device = None) -> Summary:
         joined = values if before is None else torch.cat((before, values))
         up = joined.diff() > 0
         local_maxima += int((up[:-1] & ~up[1:]).sum())
-        # If two values were carried over, the step between them has already been counted.
+        # If the last chunk left two values, the step between these two has already been counted.
         rises += int(up[0 if before is None else len(before) - 1 :].sum())
         before = joined[-2:]
     return Summary(
@@ -113,9 +113,9 @@ def windows(curve: Curve, edges: Sequence[int], device: Device = None) -> Window
 def trend(
     curve: Curve, length: int, device: Device = None
 ) -> tuple[Tensor, Windows]:
-    """Return the trend of a curve over Δ < ``length``.
+    """Return the trend of a curve over Δ < ``length``, window by window.
 
-    The windows grow: each is about a third longer than the one before (by a factor of 10^(1/8)).
+    Each window is about a third longer than the one before (by a factor of 10^(1/8)).
 
     Returns the tuple (middles, trend). ``middles`` contains the middles of the windows, (windows,) in float64, and
     ``trend`` the mean, smallest and largest value in each window.

@@ -57,7 +57,7 @@ def unlike(findings: Findings, role: str) -> str | None:
 
 
 def likened(other: Turn, declared: Declared | None) -> str:
-    """Say which rule the frequencies of ``other`` follow, as a sentence to append: another base, or no scaling. Else ""."""
+    """Return a sentence to append that names the rule for the frequencies of ``other``, or "" if no known rule fits."""
     if declared is None or declared.base is None or len(other.theta) < 2:
         return ""
     theta = whole(other, declared.rotary_dim or other.rotary_dim).abs()

@@ -21,7 +21,7 @@ SHORT = (
     (torch.bfloat16, "bfloat16"),
     (torch.float16, "float16"),
 )
-# If the map treats longer vectors differently, unit vectors may suggest these mistakes although they weren't made.
+# If the map treats longer vectors differently, unit vectors may wrongly suggest these mistakes.
 _APPARENT = (
     "coarse_table",
     "bf16_table",

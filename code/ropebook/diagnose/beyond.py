@@ -16,7 +16,7 @@ TOKENS = 6
 
 
 def beyond(findings: Findings) -> None:
-    """Check whether a position beyond the length changes how others are rotated, in the same call or in later calls.
+    """Check whether a position beyond the length changes how other positions are rotated, in the same call or later.
 
     The rotation at the far position itself is not judged, because no weights were trained for it.
     """

@@ -15,7 +15,7 @@ from ropebook.rope import split_pairs
 # A mistake that a pair's matrix (a b; c e) may show: the mistake's name, the cosine, the sine, and the pairs of
 # numbers that are equal if the mistake was made.
 Form = tuple[str, Angles, Angles, tuple[tuple[Tensor, Tensor], ...]]
-# A pair has to move by this much before its curve can be told from a line.
+# A pair has to move by this much before we can distinguish its curve from a line.
 MOVING = 0.05
 
 
@@ -94,7 +94,7 @@ def _evened(
     """Undo the factors by which the two entries of a pair are multiplied after or before the rotation.
 
     If ``when`` is "after", the rows of the pair's matrix are divided by their lengths. If it is "before", the columns
-    are. Returns the cosine, the sine, the numbers that are equal if a rotation is left, and the two lengths.
+    are. Returns the cosine, the sine, the numbers that must be equal in a rotation, and the two lengths.
     """
     beside, below = (b, c) if when == "after" else (c, b)
     sizes = torch.hypot(a, beside), torch.hypot(below, e)
@@ -107,7 +107,7 @@ def _evened(
 def _spread(
     first: tuple[int, ...], second: tuple[int, ...], sizes: tuple[Angles, Angles]
 ) -> str:
-    """Name the layout whose pairs each have two equal factors, as a clause. Returns "" if there is none."""
+    """Return a clause that names the layout in which each pair has two equal factors, or "" if there is none."""
     order = torch.tensor([*first, *second]).argsort()
     entries = torch.cat([size[-1] for size in sizes])[order]
     for layout in ("interleaved", "half"):

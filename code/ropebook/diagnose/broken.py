@@ -207,7 +207,7 @@ def _written(findings: Findings, call: Call, positions: Tensor, when: str) -> bo
     written = []
 
     class Watched(type(call)):
-        """The same kind of call, which also records the positions that it passes."""
+        """The same kind of call, but every tensor of positions that is passed is recorded."""
 
         def beside(self, role: str, positions: Tensor, batch: int) -> Tensor | int:
             found = super().beside(role, positions, batch)

@@ -7,11 +7,11 @@ from torch import Tensor
 
 from ropebook.diagnose.calling import Call
 
-# Numbers that differ by less count as equal.
+# Numbers count as equal if they differ by less than this.
 SAME = 1e-3
 # How often a call is repeated before its results are judged.
 CALLS = 24
-# The largest number of changing tokens to compare.
+# At most this many of the tokens that change are compared.
 TOKENS = 32
 
 

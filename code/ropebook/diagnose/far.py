@@ -75,7 +75,7 @@ def far(findings: Findings) -> None:
 def _from_where(
     findings: Findings, seen: list, place: int, kind: type, said: str
 ) -> str:
-    """Append the last position at which calls still work to ``said``, a remark about the far position ``place``."""
+    """Return ``said``, a remark about the far position ``place``, with the last position at which calls still work."""
     low = seen[-1][0] if seen else len(next(iter(findings.near.values()))) - 1
 
     def good(last: int) -> bool:
@@ -159,7 +159,7 @@ def _compared(
     for place, found in seen:
         angles = _expected(findings, role, torch.tensor([place - 1.0, place]))
         off = found - torch.stack((angles.cos(), angles.sin()))
-        # if the cosines or the sines are missing, the others are enough
+        # if only the cosines or only the sines are known, they are enough
         off = off.abs().nan_to_num().max().item()
         if off > _allowed(findings, turn, place):
             wrong.append((place, found, off))
@@ -214,7 +214,7 @@ def _allowed(findings: Findings, turn: Turn, place: int) -> float:
 
 
 def _cause(findings: Findings, role: str, wrong: list) -> tuple[str, str]:
-    """Name and describe the mistake at far positions, by finding the positions by which tokens are really rotated."""
+    """Find the positions by which far tokens are really rotated. Use them to name and describe the mistake."""
     place, _, off = wrong[0]
     last = min(int(1.02 * wrong[-1][0]) + 2, SEARCHED)
     # integers of 8 or 16 bits overflow to negative numbers

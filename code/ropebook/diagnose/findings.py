@@ -70,7 +70,7 @@ class Findings:
     honoured: bool = (
         False  # whether each token is rotated by the position passed for it
     )
-    # whether positions are honoured only when tokens are passed one at a time
+    # whether positions are honoured in calls with a single token, but in no others
     one_by_one: bool = False
     exact: bool = False  # whether theta is exact rather than measured
 
@@ -86,7 +86,7 @@ class Findings:
 
     @property
     def rotating(self) -> dict[str, Turn]:
-        """The `Turn` of q and of k, for each of the two that is a rotation."""
+        """The `Turn` of q and the `Turn` of k, without those that aren't rotations."""
         return {
             role: turn
             for role, turn in self.turns.items()

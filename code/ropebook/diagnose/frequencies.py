@@ -67,7 +67,7 @@ def read(
             said = f"θ falls from {first:.4g} to {last:.3g} as base^(−2i/{dim})"
             return Frequencies("plain", found, 1.0, said)
         if _near(slower, IN_DEGREES, 3 * tolerance):
-            said = f"pair 0 turns by {first:.5f} radians a position, and that is one degree"
+            said = f"pair 0 turns by {first:.5f} radians (one degree) a position"
             return Frequencies("degrees", found, slower, said)
         slower = _round(slower, 4 * miss)
         share = f"1/{slower:.4g} of" if slower > 1 else f"{1 / slower:.4g} times"

@@ -1,8 +1,8 @@
-"""Pairs that no single mistake explains. Combinations of several mistakes are tried one after another.
+"""Find combinations of mistakes that explain pairs for which no single mistake is enough.
 
-A pair's matrix is computed in four stages: frequencies, tables, the mixing of the two entries, and whatever is done
-afterwards. For each stage, there is a list of known mistakes. Every combination of them is compared with the
-measurements at a few positions.
+A pair's matrix is computed in four stages: frequencies, tables, the mixing of the two entries, and any later step.
+Each stage has a list of known mistakes. Every combination of these mistakes is compared with the measurements at a few
+positions.
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ def guessed(
 def _combined(
     angles: Tensor, theta: Tensor, some: Tensor
 ) -> Iterator[tuple[tuple[str, ...], Tensor]]:
-    """Yield every combination of mistakes in the tables, in the mixing and in later steps.
+    """Yield every combination of mistakes in the tables, in the mixing and after the mixing.
 
-    Each item contains the names of the mistakes, and the resulting matrix entries (4, rules, positions, some pairs).
+    Each item contains the names of the mistakes, and the matrix entries of the pairs in ``some``: (4, rules, positions,
+    pairs).
     """
     for (tables, c, s), after in itertools.product(
         _tables(angles, theta), ("", "added", "turned_twice")

@@ -158,13 +158,9 @@ def _turned_or_not(findings: Findings, q: str, k: str, v: str) -> None:
             + (", only lengthened" if max(moved("q"), moved("k")) > 1e-3 else "")
         )
     elif k == "identity":
-        found["query_only"] = (
-            "q is rotated, and k is not: it comes back unchanged, as it went in"
-        )
+        found["query_only"] = "q is rotated, but k is not: k comes back unchanged"
     elif q == "identity" and v == "identity":
-        found["key_only"] = (
-            "k is rotated, and q is not: it comes back unchanged, as it went in"
-        )
+        found["key_only"] = "k is rotated, but q is not: q comes back unchanged"
 
 
 def _alike(findings: Findings, q: Turn, k: Turn) -> None:

@@ -61,7 +61,7 @@ class Turn:
     # the positions by which tokens at 0, 1, 2, … are really rotated, relative to the first one; empty if positions
     # are right
     places: tuple[int, ...] = ()
-    # reads cosines and sines off the matrices of a map with flaws
+    # computes cosines and sines from the matrices of a map that has flaws
     reader: Callable[[Matrices], tuple[Angles, Angles]] | None = None
 
     @property
@@ -83,9 +83,9 @@ class Turn:
         return 2 * len(self.first)
 
     def begins(self, width: int | None) -> int:
-        """Return the first entry of the rotated part.
+        """Return the index of the first entry of the rotated part.
 
-        ``width`` is the width of that part, if known. It helps because pairs at the edge may not rotate.
+        ``width`` is the width of that part, if known. Without it, pairs at the edge that don't rotate can be missed.
         """
         if width and max(self.second) < width:
             return 0
@@ -125,7 +125,7 @@ def matrices(
 
 
 def measured(matrix: Matrices) -> Turn:
-    """Describe the map of one tensor, given its matrices at positions 0, 1, 2, …. The map may permute the entries."""
+    """Describe one tensor's map, given the map's matrices at positions 0, 1, 2, …. The map may permute the entries."""
     turn = _in_place(matrix)
     if turn.kind not in ("no_pairs", "unknown"):
         return turn
@@ -135,7 +135,7 @@ def measured(matrix: Matrices) -> Turn:
     unit = torch.eye(turn.dim, dtype=torch.float64)
     changed = ((matrix - unit).abs().amax(0) > NOTHING).any(-1).nonzero().flatten()
     start, stop = changed[0].item(), changed[-1].item() + 1
-    # if the last pair doesn't rotate, its last row may look unchanged, so make the number of rows even
+    # the second row of a pair that doesn't rotate may look unchanged, so make the number of rows even
     stop += (stop - start) % 2
     order = torch.arange(start, stop)
     if stop <= turn.dim:
@@ -152,7 +152,7 @@ def measured(matrix: Matrices) -> Turn:
 
 
 def _permuted(matrix: Matrices) -> Turn | None:
-    """Find the rotation behind permuted entries. Returns None if the matrix at position 0 is not a permutation."""
+    """Describe a rotation with permuted entries. Returns None if the matrix at position 0 is not a permutation."""
     start = matrix[0]
     places = start.abs().argmax(0)
     size = start.abs().amax(0)

@@ -21,8 +21,8 @@ def remembered(findings: Findings) -> str | None:
     """Check whether calls reuse the positions of an earlier call. Describe how, or return None if they don't.
 
     Each series consists of calls that share the number of tokens, and some also share their first or last position, or
-    the tensor of positions. The result of each call is compared with the right one for its own positions, and with
-    those for the positions of earlier calls.
+    the tensor of positions. The result of each call is compared with the right results for its own positions
+    and for those of earlier calls.
     """
     call = findings.call
     if not call.places or call.tables or findings.one_by_one:
@@ -72,7 +72,7 @@ def _from_earlier(
 ) -> str | None:
     """Make a series of calls. Say which of them is rotated by the positions of an earlier one, or None if none is.
 
-    If a call is wrong in some other way, that is for other trials to say.
+    Other trials report calls that are wrong in any other way.
     """
     said = None
     for number, at in enumerate(series):

@@ -184,7 +184,7 @@ def _report(findings: Findings) -> Report:
         # measurements are kept exactly as they are returned
         return _reported(findings)
     if added(findings):
-        # every other measurement would be off by whatever is added
+        # what the function adds would distort every other measurement
         return _reported(findings)
     trials.crossed(findings)
     trials.moved(findings)

@@ -52,8 +52,8 @@ def pairs(findings: Findings, turn: Turn) -> None:
         )
     elif declared.layout and turn.layout not in (None, declared.layout):
         found["other_layout"] = (
-            f"the layout is {turn.layout!r}: entry {turn.first[0]} turns with entry {turn.second[0]}, and in "
-            f"{declared.layout!r} it turns with "
+            f"the layout is {turn.layout!r}: entry {turn.first[0]} is paired with {turn.second[0]}, but in "
+            f"{declared.layout!r} it is paired with "
             f"{turn.first[0] + (1 if declared.layout == 'interleaved' else part // 2)}"
         )
     if start and turn.layout:
@@ -95,7 +95,7 @@ def _other_width(findings: Findings, turn: Turn) -> bool:
 
 
 def _partners(findings: Findings, turn: Turn) -> str:
-    """If the wrong number of entries is rotated, describe the first entry's partner, and which one it should be."""
+    """If the wrong number of entries is rotated, describe the actual and the correct partner of the first entry."""
     first, second, width = turn.first[0], turn.second[0], turn.rotary_dim
     share = "the whole head" if width == turn.dim else f"a part of {width}"
     if turn.layout != "half":

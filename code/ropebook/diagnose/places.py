@@ -30,7 +30,7 @@ _NEAR = 1e-3
 
 
 def positions(findings: Findings) -> None:
-    """Check that positions are honoured: with gaps, from a later start, in every row, one token at a time, far away."""
+    """Check that positions are honoured in every row, with gaps, with a later start, token by token, and far away."""
     call, evidence = findings.call, findings.evidence
     near = len(next(iter(findings.near.values())))
     shift = near // 3
@@ -190,8 +190,8 @@ def _honoured(findings: Findings, gaps: Tensor, late: Tensor) -> bool:
         )
     elif agree(apart, torch.arange(shift)) and not ahead:
         mistakes["ignored_positions"] = (
-            f"{who}positions 0, 3, 6, … and {shift}, {shift + 1}, {shift + 2}, … are turned like 0, 1, 2, …: the "
-            f"argument is not read{said}"
+            f"{who}positions 0, 3, 6, … and {shift}, {shift + 1}, {shift + 2}, … are rotated like 0, 1, 2, …: the "
+            f"argument is ignored{said}"
         )
     elif ahead:
         mistakes["ignored_gaps"] = (
@@ -383,7 +383,7 @@ def _one_vector(findings: Findings, seq: int) -> dict[str, Tensor]:
 def _off_beside(
     findings: Findings, places: Tensor, near: int
 ) -> tuple[str, float] | None:
-    """Find a role whose tokens near the start are rotated differently in this call.
+    """Find a role whose tokens near the start are rotated differently in this call than in short calls.
 
     Returns the role and the size of the difference.
     """
@@ -433,7 +433,7 @@ def _from_where(
 
 
 def _in_such(findings: Findings, role: str, places: Tensor) -> str:
-    """Describe how tokens near the start are rotated in a call that reaches further. Returns a sentence."""
+    """Describe how tokens near the start are rotated in a call with large positions. Returns a sentence."""
     turn = findings.turns[role]
     if turn.kind != "rotation" or turn.flaws:
         return ""

@@ -1,4 +1,4 @@
-"""The same tokens in other calls: alone, in shorter or longer sequences, reordered, with other batches and heads."""
+"""The same tokens in other calls: alone, in shorter or longer sequences, reordered, or with fewer rows or heads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def repeated(findings: Findings, honoured: bool) -> None:
     for other in _others(findings, near, honoured):
         if other.name in findings.mistakes:
             continue
-        # other batches are compared with a sequence of the same length
+        # a call with fewer rows or heads is compared with a call for a sequence of the same length
         seq = other.places.shape[-1] if other.rows or other.heads else near
         try:
             if seq not in known:
@@ -52,8 +52,7 @@ def repeated(findings: Findings, honoured: bool) -> None:
             return
         given, whole = known[seq]
         sent = {role: _chosen(x, other, role) for role, x in given.items()}
-        # a function may refuse other numbers of heads. Unless everything is declared, it may also refuse positions
-        # that decrease
+        # a function may refuse a different number of heads and, unless everything is declared, positions that decrease
         must = not other.heads and (
             findings.declared.whole or other.name != "other_positions"
         )
@@ -83,7 +82,7 @@ def where(
     sent: dict[str, Tensor],
     came: Tensor,
 ) -> str:
-    """Describe by which positions the tokens of a call are really rotated.
+    """Describe the positions by which the tokens of a call are really rotated.
 
     Returns a sentence to append, or "" if they are unknown.
     """
@@ -168,7 +167,7 @@ def near_enough(findings: Findings, role: str) -> float:
 
 
 def _chosen(x: Tensor, other: Other, role: str) -> Tensor:
-    """Select those tokens of x (rows, heads, seq, dim) that the other call passes."""
+    """Select the tokens of x (rows, heads, seq, dim) that the call ``other`` passes."""
     x = x[: other.rows] if other.rows else x
     x = x[:, : other.heads] if other.heads and role != "q" else x
     if other.places.ndim == 1:

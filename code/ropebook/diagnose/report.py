@@ -36,7 +36,7 @@ class Report:
 
     @property
     def sound(self) -> bool:
-        """Whether no mistake was found and nothing is undetermined."""
+        """Whether the verdict is "sound"."""
         return self.verdict == "sound"
 
     def __str__(self) -> str:

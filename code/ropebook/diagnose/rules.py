@@ -100,7 +100,7 @@ def uniform(
 def known(
     expected: Theta, *, dim: int, base: float | None
 ) -> list[tuple[tuple[str, ...], torch.Tensor]]:
-    """List every rule as its mistakes' names and its frequencies. Rules with fewer mistakes come first."""
+    """List all rules, each with its mistakes' names and its frequencies. Rules with fewer mistakes come first."""
     found = list(_combined(expected, dim, base))
     width = 2 * len(expected)
     found += [

@@ -22,7 +22,7 @@ def read(findings: Findings, turn: Turn, theta: Tensor) -> None:
     found = frequencies.read(straight.abs(), width, turn.tolerance, declared.base)
     findings.base = found.base
     said = [] if found.base is None else [f"{found.base:,.6g}"]
-    # scaling has evidence of its own
+    # the evidence for scaling is recorded separately
     said += [found.said] if found.kind not in ("by parts", "uneven") else []
     findings.evidence["base"] = ": ".join(said)
     if found.kind == "degrees":

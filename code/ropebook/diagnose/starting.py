@@ -1,4 +1,4 @@
-"""The position from which q and k count, and whether their lengths are preserved."""
+"""Where the positions of q and k start, and whether the vectors keep their lengths."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def start(findings: Findings) -> None:
             findings.mistakes["swapped_cos_sin"] = (
                 "cosine and sine have changed places: at position 0 every pair is turned by a quarter already"
             )
-            # swapping cosine and sine turns an angle φ into π/2 − φ, so the direction is not a separate mistake
+            # swapping cosine and sine turns an angle φ into π/2 − φ, so the reversed direction is part of this mistake
             backwards = findings.mistakes.pop("clockwise", None)
             if backwards is None:
                 findings.mistakes["clockwise"] = (

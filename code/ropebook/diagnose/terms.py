@@ -1,4 +1,4 @@
-"""Find the cosine or sine behind each entry of a pair's matrix. If tables are misread, these may be another pair's."""
+"""Find the cosine or sine behind each entry of a pair's matrix. A misread table may give those of another pair."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _tables(numbers: Angles, angles: Angles) -> list[tuple[str, int, float]] | N
             continue
         times = (tables.T @ one) / sizes.clamp(min=1e-30)
         off = (one[:, None] - times * tables).abs().amax(0) / most
-        # if several fit equally well, prefer a factor of about ±1, and then a table of the pair itself
+        # of equally good fits, prefer those with a factor of about ±1, then one with the pair's own cosines or sines
         own = torch.arange(2 * pairs) % pairs != i
         rank = off.clamp(min=SINGLE) + 1e-6 * own + 1e-3 * (times.abs() - 1).abs()
         best = int(rank.argmin())

@@ -369,7 +369,7 @@ def _named(
 def _direction(findings: Findings, theta: Tensor) -> None:
     """Record the direction of rotation.
 
-    Slow pairs decide, because fast pairs may rotate by more than half a turn per position.
+    We rely on the slow pairs, because fast pairs may rotate by more than half a turn per position.
     """
     moving = theta[theta != 0]
     if not len(moving):

@@ -115,7 +115,7 @@ def _by_cosine(matrix: Matrices, turn: Turn) -> Turn:
 
 
 def _rows(part: Matrices) -> tuple[Tensor, Tensor, Tensor] | None:
-    """Read cos and sin (seq, entries) off the diagonal and the off-diagonal entry of each row.
+    """Read cos from the diagonal and sin from the off-diagonal entry of each row, both as (seq, entries).
 
     Also returns the column of each off-diagonal entry, or −1 if its row has none. Returns None if a row has more than
     one off-diagonal entry, or if no row has any.

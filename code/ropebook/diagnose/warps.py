@@ -13,7 +13,7 @@ from torch import Tensor
 from ropebook.diagnose.calling import SIZES
 from ropebook.diagnose.differences import numbered
 
-# The number of tokens in the very first call, which is used to find out how to call the function.
+# The number of tokens in the very first call (made to find out how to call the function).
 FIRST = SIZES["seq"]
 
 
@@ -141,7 +141,7 @@ def alike(matrices: Tensor) -> Tensor | None:
     tensor([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5])
     """
     flat = matrices.flatten(1)
-    # a few random sums distinguish the matrices as well as all of their entries would
+    # a few random sums are enough to tell different matrices apart
     generator = torch.Generator().manual_seed(7)
     sums = torch.randn(flat.shape[1], 8, dtype=flat.dtype, generator=generator)
     flat = flat @ sums

@@ -186,7 +186,7 @@ def _rules(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
         yield f"{alike}, the smallest", lambda at: at.min().expand(len(at))
         yield f"{alike}, the mean of them", lambda at: at.mean().expand(len(at))
         yield (
-            "positions are counted from 0 in each call: those that are given are ignored",
+            "positions are counted from 0 in each call, and the given positions are ignored",
             counted,
         )
         yield (
@@ -313,7 +313,7 @@ def _reordered(
 
 
 def _in_order(calls: Calls, at: Tensor) -> Tensor:
-    """Return the positions observed in the call that requested ``at``, if they are the same ones in another order."""
+    """Return the positions observed in the call that requested ``at``, if they are a permutation of ``at``."""
     found = next(other for one, other in calls if one is at)
     alike = _same(found.sort()[0], at.sort()[0].double())
     return found if alike else torch.full_like(at, torch.inf)

@@ -80,7 +80,7 @@ def check_tables(cos: Tensor, sin: Tensor) -> None:
 
 
 def check_rows(x: Tensor, cos: Tensor, partial: bool, name: str = "x") -> None:
-    """Do the checks of `fit` on x (called ``name`` in errors), and check that cos has rows for its tokens."""
+    """Check x, called ``name`` in errors, as `fit` does, and check that cos has rows for the tokens of x."""
     checks.rotatable(name, x)
     rope.check_pairs(x, name)
     if x.device != cos.device:

@@ -53,9 +53,9 @@ class Written:
     praise: str
 
     def check(self, answer: object) -> Feedback:
-        """Return the feedback on the known answer, right or wrong, that returns the same results as this one.
+        """Return the feedback on the known answer, right or wrong, whose results match those of ``answer``.
 
-        If there is none, show where this answer goes wrong.
+        If no known answer matches, show where ``answer`` goes wrong.
         """
         found = []
         for case in self.cases:

@@ -89,7 +89,7 @@ DOUBTS = [
     _doubt("base-too-small", "wrong", ["<=", "base", 1],
            "With a base of {base}, the later pairs would not be slower than the first one.", stops=True),
     _doubt("unusual-base", "suspicious", "unusual_base",
-           "A base of {base} is unusual for {family}. Published checkpoints have {usual}. It may be right if the model was trained with it."),
+           "A base of {base} is unusual for {family}, but may be right if the model was trained with it. Published bases: {usual}."),
     _doubt("rotary-dim", "wrong", ["or", [">", ["%", "rotary_dim", 2], 0], ["<", "rotary_dim", 2], [">", "rotary_dim", "head_dim"]],
            "Of the {head_dim} entries of each head, {rotary_dim} would rotate. The number must be even and from 2 to {head_dim}, because entries rotate in pairs.", stops=True),
     _doubt("share-unread", "suspicious", "share_unread",

@@ -11,7 +11,7 @@ from ropebook.explain.values import Config, Reading, take
 
 
 def read(config: Config) -> Reading:
-    """Return the facts of a configuration, and the findings about its keys and values."""
+    """Return facts about a configuration, and findings about its keys and values."""
     name, part = _language_part(config)
     reading = Reading({"part_name": name}, [])
     found = reading.facts

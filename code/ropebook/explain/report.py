@@ -59,9 +59,9 @@ class Report:
     """What a configuration says about positions. ``print`` shows the whole report.
 
     ``error`` says why the configuration could not be read; otherwise it is "".
-    ``words`` contains subjects and sentences about the file. ``tables`` contains a `Table` for each kind of layer. Each
-    of the ``findings`` consists of a level ("wrong", "suspicious" or "unknown"), a name and a sentence. Each of the
-    ``snippets`` has a title, code, a note, and a statement of what it was checked against.
+    ``words`` describes the file, subject by subject. ``tables`` contains a `Table` for each kind of layer.
+    Each of the ``findings`` consists of a level ("wrong", "suspicious" or "unknown"), a name and a sentence. Each of
+    the ``snippets`` has a title, code, a note, and a statement of what it was checked against.
     """
 
     error: str = ""
@@ -118,8 +118,8 @@ def explain(
     ``config`` is the content of the file, as a string or a dictionary.
 
     ``length`` is the length of the input to be read, in tokens; None means the length given in the file. Bad content
-    never raises an error. If the content cannot be read, the report has an ``error``; anything it leaves open is
-    reported as unknown. Only invalid arguments raise ``TypeError`` or ``ValueError``.
+    never raises an error. If the content cannot be read, the report has an ``error``; anything the file leaves
+    open is reported as unknown. Only invalid arguments raise ``TypeError`` or ``ValueError``.
 
     >>> report = explain('{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32, '
     ...                  '"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 4.0}}')
@@ -161,7 +161,7 @@ def explain(
 
 
 def _doubt(reading: Reading, facts: dict, of: str) -> bool:
-    """Report the doubts that apply to these facts. Return whether any of them stops the computation."""
+    """Report the doubts that these facts raise. Return whether any of the doubts stops the computation."""
     stops = False
     for when, doubt in _DOUBTS[of]:
         if when(facts):
@@ -183,9 +183,9 @@ def _sentences(table: list, facts: Mapping) -> list[list[str]]:
 
 
 def _completed(reading: Reading, facts: dict, length: int | None) -> bool:
-    """Complete a table with facts from outside its dictionary, and report doubts about it.
+    """Complete a table with facts from outside its dictionary, and report the doubts that the table raises.
 
-    Returns whether any of them stops the computation.
+    Returns whether any of the doubts stops the computation.
     """
     layer_type, layers = facts["layer_type"], facts["layers"]
     windowed = layer_type == "sliding_attention" or (

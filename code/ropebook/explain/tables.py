@@ -1,4 +1,4 @@
-"""Collect the facts of each table of frequencies. A table covers either all layers or
+"""Collect the facts about each table of frequencies. A table covers either all layers or
 one type of layer."""
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from ropebook.explain.values import Config, Reading, first, got, take
 
 
 def tables(reading: Reading, part: Config, family: dict) -> list[dict[str, object]]:
-    """Return the facts of each table of frequencies. There is one table for all layers,
-    or one for each type of layer."""
+    """Return the facts about each table of frequencies. There is one table for all
+    layers, or one for each type of layer."""
     scaling, parameters = (
         _dictionary(reading, part, key) for key in facts.ROPE_KEYS
     )

@@ -212,7 +212,7 @@ class Alive(Explorer):
         return proposal["value"]
 
     def dials(self) -> dict[str, Any]:
-        """Return the current values of the dials. The entry ``result`` has the model's output for the opening state."""
+        """Return the current values of the dials. The entry ``result`` is the model's output for the opening state."""
         return {**super().dials(), "result": self.start}
 
     def _send_weights(self, _: object, content: object, buffers: object) -> None:

@@ -200,8 +200,8 @@ function buildPlane() {
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
 
-// Draws both arrows and, faintly, their previous directions. Also draws the angle between them, and a dot for every
-// direction that they can have in this text.
+// Draws both arrows and, faintly, their previous directions. Also draws the angle between the arrows, and a dot
+// for every direction that either arrow can have in this text.
 function drawPlane(plane, [left, top, size], data, values, was) {
   const centre = [left + size / 2, top + size / 2];
   const unit = (size / 2 - 20) / QUERY_LENGTH;

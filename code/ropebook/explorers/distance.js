@@ -25,7 +25,7 @@ const lastWaves = lastCall((vectors, draw, dim) => {
   return { a, b };
 });
 
-// Shifts waves so that their values at Δ become the ones they had at Δ − shift.
+// Shifts waves by `shift`: the new value at Δ is the old value at Δ − shift.
 function shifted(theta, { a, b }, shift) {
   const out = { a: new Float64Array(theta.length), b: new Float64Array(theta.length) };
   for (let i = 0; i < theta.length; i += 1) {

@@ -30,8 +30,8 @@ function waveAt(theta, size, peak, span) {
   return cosSinGrid(theta, -peak, span / COLUMNS, COLUMNS + 1).cos.map((value) => size * value);
 }
 
-// Measured from the peak, each wave is |q_i|² cos xθ_i, which is symmetric. This is the sum of the first `summed` waves
-// at x = 0 … span, with `fine` samples per position.
+// The sum of the first `summed` waves at the distances x = 0 … span from the peak, with `fine` samples per position.
+// Each wave is |q_i|² cos xθ_i there, so the sum is symmetric.
 const lastSum = lastCall((span, base, dim, summed, draw) => {
   const fine = samplesPerStep(span, FINE_SAMPLES);
   const a = lastSizes(draw, dim).subarray(0, summed);

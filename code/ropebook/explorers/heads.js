@@ -67,7 +67,7 @@ function build(stage, app) {
   };
 }
 
-// The dials after a key press on the map. null: the key is none of ours.
+// The dials after a key press on the map, or null if the map doesn't use this key.
 function moved(key, { layer, head }) {
   const [across, down] = {
     ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1],

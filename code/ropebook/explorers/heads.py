@@ -1,5 +1,5 @@
-"""Explorer for the page about the heads of the published model. It shows a map of all heads, and for one of them which
-pairs are long and how far back it looks."""
+"""Explorer for the page about the heads of the published model. It shows a map of all heads. For the
+chosen head, it shows which pairs are long and how far back the head looks."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class Heads(Explorer):
     def _default_alt(self) -> str:
         return (
             "A map of the 270 heads of a published model, with a column for each "
-            "layer and a row for each head. A cell is bluer if the head gives more "
-            "of its attention to the chosen token, or spreads it more widely. Below "
-            "are two bar charts for one head: the share of each pair in the lengths "
-            "of its queries and keys, and its attention weight by distance."
+            "layer and a row for each head. Bluer cells mean more attention to "
+            "the chosen token, or attention that is spread more widely. Below are two "
+            "bar charts for one head: each pair's share of the lengths of queries and "
+            "keys, and the attention weight at each distance."
         )
 
     def dials(self) -> dict[str, Any]:
-        """Return the current values of the dials. The entry ``found`` has the numbers from which the figure is
+        """Return the current values of the dials. The entry ``found`` contains the numbers from which the figure is
         computed."""
         return {**super().dials(), "found": self.found}
 

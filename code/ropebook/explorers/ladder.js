@@ -21,7 +21,8 @@ const MODELS = [ // name, base, dim, trained length
   ["GPT-NeoX", 10000, 24, 2048],
 ];
 
-// The factor by which each method stretches each wavelength: 1 means that a pair is kept, s that it is interpolated.
+// The factor by which each method stretches each wavelength. The factor is 1 for a pair that is kept, and s for one
+// that is interpolated.
 const STRETCH = {
   linear: (theta, { factor }) => theta.map(() => factor),
   ntk: (theta, { factor }) => theta.map((_, i) => factor ** (i / (theta.length - 1))),

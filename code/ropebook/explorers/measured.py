@@ -168,7 +168,7 @@ class Measured(Explorer):
         )
 
     def dials(self) -> dict[str, Any]:
-        """Return the current values of the dials. The entry ``measured`` has the numbers that they select from."""
+        """Return the current values of the dials. The entry ``measured`` contains all numbers that dials can select."""
         return {**super().dials(), "measured": self.measured}
 
 

@@ -58,7 +58,8 @@ function compute({ permute_q: permuteQ, permute_k: permuteK, pairing, dim, m, n 
   };
 }
 
-// Which of the rotation's pairs are true pairs of q and of k, and at which indices q and k have the same channel.
+// Finds the rotation's pairs that are true pairs of q, those that are true pairs of k, and the indices at which q and k
+// contain the same channel.
 function fits({ qChannels, kChannels, links }) {
   const whole = (channels) => links.map(([one, other]) => channels[one] >> 1 === channels[other] >> 1);
   const products = qChannels.map((channel, at) => channel === kChannels[at]);
@@ -69,9 +70,9 @@ function fits({ qChannels, kChannels, links }) {
 
 const CELL = 36; // height of a cell
 
-// Where the rows of q and k begin, where the arcs under k end, where the first line of the verdicts is, and the total
-// height, if the available height is `most`. If the available height is small, the gaps shrink, but not so far that the
-// arcs reach the words. If it is very small, the arcs are also flatter: `rise` is their height relative to the others.
+// Heights for a figure with the available height `most`: where the rows of q and k begin, where the arcs under k end,
+// where the first line of the verdicts is, and the total height. If `most` is small, the gaps shrink, but not so far
+// that the arcs reach the words. If it is very small, the arcs are also flatter: `rise` is their relative height.
 function rowsOf(most) {
   const low = Math.min(1, Math.max(0, (374 - most) / 35));
   const flat = Math.min(1, Math.max(0, (339 - most) / 76));

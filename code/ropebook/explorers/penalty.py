@@ -1,5 +1,5 @@
-"""Explorer for the chapter about the published model. It shows how the model's scores depend on distance alone, how
-that changes when some pairs are slowed down, and what losses were measured then."""
+"""Explorer for the chapter about the published model. It shows how the model's scores depend on distance alone, and
+how slowing down some pairs changes this dependence and the measured losses."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ class Penalty(Explorer):
             "against the distance between query and key. In the original model, "
             "the score falls until shortly before the trained length and then "
             "rises again. With the chosen pairs slowed down, it keeps falling for "
-            "longer. Beside them is the measured loss at each position of a text, "
-            "which climbs beyond the trained length in the original model."
+            "longer. A second panel shows the measured loss at each position of a "
+            "text. In the original model, it climbs beyond the trained length."
         )
 
     def dials(self) -> dict[str, Any]:
-        """Return the current values of the dials. The entry ``bias`` has the numbers from which the figure is
-        computed."""
+        """Return the current values of the dials. The entry ``bias`` contains the numbers from which the
+        figure is computed."""
         return {**super().dials(), "bias": self.bias}
 
 
@@ -121,9 +121,9 @@ def load() -> Mapping[str, Any]:
 
 
 def measured() -> dict[str, list[float]]:
-    """Return the loss of each block of 1,024 tokens in the Python text, in nats, for every band of pairs for which it
-    was measured, under keys such as "22-26/2": the first pair, the last pair and the factor. The key "" stands for the
-    unchanged model."""
+    """Return the measured losses in the Python text, in nats: a list with one loss per block of 1,024 tokens for each
+    band of pairs. A key such as "22-26/2" contains the first pair, the last pair and the factor. The key "" stands for
+    the unchanged model."""
     bands = []
     for path in results.find("bias").parent.glob("loss-code-slow-*.json"):
         change = results.load(path.stem)["change"]

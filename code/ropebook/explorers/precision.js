@@ -38,9 +38,9 @@ function toFloat16(value) {
 
 const ROUND = { float64: (value) => value, float32: Math.fround, bfloat16: toBfloat16, float16: toFloat16 };
 
-// The 16-bit types have so few numbers that each cosine and sine is computed only once. SPARE is the number of trailing
-// bits of such a number that are always 0 in float32. The other bits are the index of its cosine and sine, which are
-// also rounded (NaN: not computed yet). Angles are never negative.
+// The 16-bit types have so few numbers that we compute the cosine and sine of each number only once, and store them
+// rounded (NaN: not computed yet). SPARE is the number of trailing bits of such a number that are always 0 in float32.
+// The other bits are the index of its cosine and sine. Angles are never negative.
 const SPARE = { bfloat16: 16, float16: 13 };
 const waves = {};
 

@@ -80,8 +80,8 @@ class Precision(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Two tables of cosines and sines as pictures, one row for each of "
-            "many neighbouring positions: exact on the left, rounded on the "
-            "right, where neighbouring rows merge into bands. Next to them is the "
+            "Two tables of cosines and sines as pictures, with a row for each "
+            "position. The left table is exact. In the right table, which is "
+            "rounded, neighbouring rows merge into bands. A third picture shows the "
             "error of every entry, darker where it is larger."
         )

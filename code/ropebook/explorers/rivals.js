@@ -12,8 +12,8 @@ import { explorer } from "./kit/mount.js";
 
 const OFFSETS = Array.from({ length: 2 * SPAN + 1 }, (_, k) => k - SPAN); // n − m
 
-// 2^(−8h/H). If H is not a power of two, uses the slopes for the largest power below H, then every other slope for
-// twice that power
+// ALiBi's slopes, 2^(−8h/H). If H is not a power of two, we take the slopes for P heads, where P is the largest power
+// of two below H, and then every other slope for 2P heads.
 function slopes(heads) {
   const power = 2 ** Math.floor(Math.log2(heads));
   return Array.from({ length: heads }, (_, k) => {
@@ -160,8 +160,8 @@ function ground({ width, floor, from, to, levels, x, y }) {
   ];
 }
 
-// A line through its corners only: points on the straight line between their neighbours are left out. The line is
-// clipped where it leaves the range of the axis.
+// The path of a curve. Points that lie on the straight line between their neighbours are left out. The path is clipped
+// where it leaves the range of the axis.
 function path({ x, y, levels }, curve) {
   const corners = curve.map((value, k) => [OFFSETS[k], value]).filter(([, value], k) => {
     return k === 0 || k === curve.length - 1 || Math.abs(curve[k - 1] + curve[k + 1] - 2 * value) > 1e-9;

@@ -14,8 +14,8 @@ import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
 // Σ cos Δθ_i divided by d/2. The first distances are 0 … 127. Each further octave has the distances 64 … 127 multiplied
-// by the next power of 2. As in fourierSums, we compute in blocks, here of 16 distances A ± B. Doubling A and B doubles
-// the angles, which requires no further cosines.
+// by the next power of 2. As in fourierSums, we compute in blocks, here of 16 distances A ± B. For the next octave we
+// double A and B. This doubles the angles, so we need not compute any further cosines.
 function octaveCurve(dim, base, octaves) {
   const half = 8;
   const middles = NEAR / (2 * half);

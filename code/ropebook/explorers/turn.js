@@ -100,7 +100,7 @@ function build(stage, app) {
     const panel = shown(width, most);
     const wide = panel === null;
     const size = Math.min(PLANE, wide ? Math.min(width - PRODUCT - 28, most - LOW - TOP) : Math.min(width, most - TOP));
-    // The lower edges of the plane and of the waves with their axis.
+    // wavesEnd: the bottom of the waves without their axis; above: the bottom of the plane, the waves and the axis
     const wavesEnd = wide ? Math.min(WAVES_END, TOP + size - 10) : TOP + size - 26;
     const above = wide ? Math.max(TOP + size, wavesEnd + 26) : 0;
     const height = wide ? Math.min(most, above + 210) : TOP + size;
@@ -264,8 +264,7 @@ function drawWaves(waves, /** @type {number[]} */ [left, high, width, tall], dat
   }));
 }
 
-// The colours of the part of a ring that a pair hasn't turned through yet and of the part that it has, and the colours
-// of its hands at the start and at the current position.
+// The colours of a ring, ahead of the hand and behind it, and of the hands, at the start and at the current position.
 const RINGS = ["grid", "1"];
 const HANDS = ["muted", "1"];
 

@@ -156,7 +156,7 @@ class InstalledRotary(nn.Module):
         latent = hasattr(config, "kv_lora_rank")
         if latent and getattr(method, "mscale_all_dim", None):
             # In a model with latent attention, mscale_all_dim multiplies the whole of q·k, like
-            # ropebook.extrapolation.softmax_scale. The model sets it when it is built.
+            # ropebook.extrapolation.softmax_scale. The factor is fixed when the model is built.
             raise ValueError(
                 f"method must have no mscale_all_dim for a model with latent attention, whose config has to ask for it, got {method!r}"
             )
@@ -165,7 +165,7 @@ class InstalledRotary(nn.Module):
         )
         self.acts_in_attention = self.rotates_late or method.query_scale is not None
         self.positions: Tensor | None = None
-        # The model's own table is kept in a tuple, so that it isn't a submodule while this one is installed.
+        # The model's own table is kept in a tuple. As an attribute, it would become a submodule of this table.
         self._kept = (theirs,)
 
     @property

@@ -308,7 +308,7 @@ def _method_of(
         "original_max_position_embeddings", max_position_embeddings
     )
     if "original_max_position_embeddings" not in given and kind != "longrope":
-        # Without lengths and a factor, s would be 1.
+        # Without a factor, s would be 1, the ratio of two equal lengths.
         needed("factor")
     factor = given.get("factor")
     if factor is None:

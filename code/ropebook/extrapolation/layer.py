@@ -107,7 +107,7 @@ class ExtendedAttention(RotaryAttention):
     def follows_length(self) -> bool:
         """Always False, so that a cache is accepted.
 
-        If the cache keeps rotated keys, either that is safe or it was explicitly requested.
+        A cache of rotated keys is used only if it is safe or was explicitly requested.
         """
         return False
 

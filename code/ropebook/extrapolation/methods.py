@@ -34,7 +34,7 @@ class Method:
     example: Mapping[str, object] = field(hash=False)
     # "no": works with a trained model; "yes": needs further training; "optional": published with and without training
     trains: str
-    # whether it changes anything for sequences no longer than L
+    # whether the method changes anything for sequences of at most L tokens
     changes_within: bool
     # whether a cache may keep keys that were rotated when they arrived; measured by `cache_error`
     cache_safe: bool

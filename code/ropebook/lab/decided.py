@@ -137,7 +137,7 @@ def _mean(cell: Mapping[str, Sequence], layout: str) -> float:
 
 
 def _by_distance(cells: rule_two.Told, folder: Path) -> dict[str, list]:
-    """Compute the order scores of each cell by seed and distance: (seeds, octaves).
+    """Compute each cell's order scores by seed and distance: (seeds, octaves).
 
     ``OCTAVES`` are ranges of the distance to the earlier record.
     """

@@ -159,8 +159,8 @@ def _cell(letters: Mapping, contexts: Mapping) -> dict[str, object]:
     - "kinds": see `_counts`.
     - "octaves", only beyond L: the scores, grouped by the distance of the earlier
       record.
-    - "both" and "one", only for the order task beyond L: the scores for questions with
-      both records beyond L, and for those with the later record within L.
+    - "both" and "one", only for the order task beyond L: the score for questions whose
+      records are both beyond L, and for questions whose later record is within L.
     """
     found = {}
     for name, rows in letters.items():

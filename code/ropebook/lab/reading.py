@@ -40,13 +40,13 @@ class Reading(NamedTuple):
 def reader(
     *, base: float = 10_000.0, method: str = "none", factor: float = 4.0
 ) -> LanguageModel:
-    """Return the trained model, ready to read.
+    """Return the trained model, with which texts can be read.
 
     Its weights are stored as one byte each, as on the book's page.
 
-    ``base``: the base of the model's frequencies. It was trained with 10⁴.
-    ``method``: one of `READ_WITH`. The methods in `WITH_FACTOR` use ``factor`` as
-    their s, which must be at least 1. All other options come from `method_options`.
+    ``base``: the base of the model's frequencies, which was 10⁴ in training.
+    ``method``: one of `READ_WITH`. For the methods in `WITH_FACTOR`, ``factor`` is
+    s, at least 1. All other options come from `method_options`.
 
     >>> reader(method="linear", factor=2.0).layers[0].attention.rotary.scaling.factor
     2.0

@@ -98,14 +98,14 @@ def bits(opened: Mapping, id: str, text: str) -> list[float | None]:
 def answers(opened: Mapping, id: str, task: str, length: int) -> np.ndarray:
     """Return a cell's shares of right answers, from near to far: (seeds, distances).
 
-    With ``task="other"``, count these wrong answers in the order task instead: those that name the key's other record.
+    With ``task="other"``, return the shares of wrong answers in the order task that name the key's other record.
     """
     checks.choice("task", task, (*TASKS, "other"))
     return np.array(opened["cells"][id][task][str(length)])
 
 
 def ordered(opened: Mapping, id: str, length: int) -> np.ndarray:
-    """Return the share that is right among order-task answers that name one of the key's two records.
+    """Among answers in the order task that name one of the key's two records, return the share that are right.
 
     The shape is (seeds, distances).
 
@@ -201,8 +201,9 @@ def methods(*, tuned: bool = False) -> dict[str, str]:
 
 
 def grid(opened: Mapping, against: str, text: str, rows: Mapping[str, str]) -> Grid:
-    """Return the differences in bits by band for the cells in ``rows``. ``against`` is
-    "plain", "last" or "none" (see `measured.differences`)."""
+    """Return a grid of the differences in bits: a row for each cell in ``rows``, and a
+    column for each band. ``against`` is "plain", "last" or "none" (see
+    `measured.differences`)."""
     checks.choice("against", against, opened["differences"])
     checks.choice("text", text, TEXTS)
     values = np.full((len(rows), len(BANDS)), np.nan)
@@ -273,7 +274,7 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
     """Tabulate the claims with these ids.
 
     Each row contains the verdict and the outcomes of the comparisons: bits on each of the two corpora, and records.
-    A table shows these words as `SIGNS`: one for the verdict, and one for each comparison, in the order of the rule.
+    A table shows `SIGNS` instead of words: one for the verdict, and one for each comparison, in the order of the rule.
     """
     by_id = {row["id"]: row for row in opened["verdicts"]}
     rows = [by_id[id] for id in ids]
@@ -332,11 +333,12 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def then_and_now(first: Sequence[Mapping], opened: Mapping) -> Columns:
-    """Tabulate the claims whose verdict changed from the first experiment ("id", "claim", "verdict") to the second.
+    """Tabulate the claims whose verdict changed from the first experiment to the second.
 
-    The columns contain the claim of the first experiment, the verdicts then and now, and the current outcomes of the
-    comparisons on Python code, which was the only corpus of the first experiment. "change" is "reversed" (from "for" to
-    "against", or vice versa), "less sure", "surer" or "by degrees".
+    ``first`` contains the "id", "claim" and "verdict" of each claim in the first experiment. The columns contain that
+    claim, the verdicts of both experiments, and the second experiment's outcomes on Python code, which was the only
+    corpus of the first one. The last column, "change", contains "reversed" (from "for" to "against", or vice versa),
+    "less sure", "surer" or "by degrees".
 
     Raises ``KeyError`` if a claim is no longer tested.
     """

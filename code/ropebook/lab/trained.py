@@ -1,4 +1,4 @@
-"""Models trained for longer inputs, or with a different share of each head rotating, compared with plain RoPE.
+"""Compare plain RoPE with models that were trained for longer inputs, or that rotate a different share of each head.
 
 These are the numbers for a page, from the development part.
 

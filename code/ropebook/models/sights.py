@@ -1,5 +1,5 @@
-"""Summarise the checkpoints. All counts include only rows with enough sourced values
-(those for which `Checkpoint.counts` is true), and only their known values."""
+"""Summarise the checkpoints. Counts leave out rows with too few sourced values (those for
+which `Checkpoint.counts` is false). In all other rows, they leave out unknown values."""
 
 from __future__ import annotations
 

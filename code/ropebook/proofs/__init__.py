@@ -295,14 +295,14 @@ def _vanishes(left: sympy.Basic, right: sympy.Basic) -> bool:
 
 
 def _is_zero(expression: sympy.Expr) -> bool:
-    # Most true equalities cancel as soon as functions of sums are expanded, and numbers refute most false ones. Either
-    # way takes a fiftieth of the time that simplifying takes.
+    # Most true equalities cancel as soon as functions of sums are expanded, and numbers refute most false ones. Both
+    # checks are about fifty times as fast as simplifying.
     if sympy.expand(expression, trig=True) == 0:
         return True
     return not _counterexample(expression) and sympy.simplify(expression) == 0
 
 
-# Expressions that take a long time to evaluate, or that have no value even once all their free symbols do.
+# Expressions that take a long time to evaluate, or that have no value even when all their free symbols have one.
 _NOT_FOR_NUMBERS = (
     AppliedUndef,
     sympy.Indexed,

@@ -83,7 +83,7 @@ def permuted_scores(wrong: bool = False) -> Pairs:
 def _weights_by_hand(
     q: torch.Tensor, k: torch.Tensor, root: float, over_queries: bool = False
 ) -> torch.Tensor:
-    """Divide e^S by its sum, entry by entry. The wrong twin sums over the queries instead of the keys."""
+    """Divide e^S by its sum over the keys or, wrongly, over the queries (``over_queries``), entry by entry."""
     exps = [[math.exp(float(qm @ kn) / root) for kn in k] for qm in q]
     rows, columns = (
         [sum(row) for row in exps],

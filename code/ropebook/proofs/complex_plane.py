@@ -265,8 +265,8 @@ def odd(wrong: bool = False) -> Pairs:
 )
 def symmetric(wrong: bool = False) -> list[Claim]:
     """Both directions. ⇒: for every b of length 1, S has an odd part. ⇐: with b = 0, S is even. The odd part is Σ_i b_i
-    sin Δθ_i at Δ = 1 … reach. The smallest norm of this odd part, over all b of length 1, is the smallest singular
-    value of the matrix of these sines, and we check that it is not 0.
+    sin Δθ_i at Δ = 1, 2, 3, … Over all b of length 1, its smallest norm is the smallest singular value of the matrix
+    of these sines. We check that this value is not 0.
     """
     claims = []
     for dim, base, reach in ((8, 10_000.0, 10_000), (16, 100.0, 1000)):

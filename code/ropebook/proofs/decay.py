@@ -95,8 +95,8 @@ def abel(wrong: bool = False) -> Pairs:
 @statement("eq-decay-bound", twin="h_{d/2} is not set to 0: its step is left out")
 def bound(wrong: bool = False) -> list[Claim]:
     """|score| ≤ Σ |S_{i+1}||h_{i+1} − h_i| ≤ max |h_{i+1} − h_i| Σ |S_{i+1}|. We check that no score exceeds either
-    bound. A bound that is too large would pass this check, so we also compare both bounds with the formula, written
-    out, at one distance.
+    bound. A bound that is too large would pass this check, so at one distance we also compute both bounds
+    directly from the formula and compare them.
     """
     # k = q is nearly constant, so all steps of h are small except for the last one.
     generator = torch.Generator().manual_seed(0)

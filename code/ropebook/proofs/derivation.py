@@ -119,7 +119,7 @@ def isometry(wrong: bool = False) -> Pairs:
     check."""
     qq, qk, kk = (sympy.Symbol(name, real=True) for name in PRODUCTS)
     gram = sympy.Matrix([[qq, qk], [qk, kk]])
-    # For each term: its vector's coefficients of q and k, and the factor in front of f.
+    # Each term is c·f(a·q + b·k), and is listed as the coefficients (a, b) and the factor c.
     terms = [
         (sympy.Matrix([a, b]), 1),
         (sympy.Matrix([1, 0]), a if wrong else -a),

@@ -225,8 +225,8 @@ def converted(wrong: bool = False) -> list[Claim]:
     twin="one head too many",
 )
 def cost(wrong: bool = False) -> list[Claim]:
-    """We count the operations and bytes of three forms for one token, as torch runs them, with H heads of d numbers of
-    β bytes.
+    """For one token, we count the operations and bytes of three forms as torch runs them. Each of the H heads has d
+    numbers of β bytes.
 
     The matrix and the sparse form are counted step by step. For the fused form, we count the operations in the two
     lines that a compiler joins, and the data that these lines read and write: x, the table and the result.

@@ -34,7 +34,7 @@ def off(found: torch.Tensor, expected: torch.Tensor | list | float) -> float:
 
 
 class Count(TorchDispatchMode):
-    """Context manager that counts, for every step that torch runs, the operations and the numbers read and written.
+    """Context manager that counts operations, and numbers read or written, in every step that torch runs.
 
     A tensor of at most ``table`` numbers is assumed to contain cosines and sines. A step that works only on such
     tensors is assumed to build the table, and is not counted. Views are not counted either, because they move no data.

@@ -37,7 +37,7 @@ def encoding_pair(
 def shift_block(
     offset: sympy.Expr, sign: int = -1, frequency: sympy.Expr = theta_i
 ) -> sympy.ImmutableMatrix:
-    """Return block i of M at an offset. ``sign`` is the sign of the lower sine. The right one is −1."""
+    """Return block i of M at an offset. ``sign`` is the sign of the lower sine: −1 in M itself."""
     cos, sin = sympy.cos(offset * frequency), sympy.sin(offset * frequency)
     return sympy.ImmutableMatrix([[cos, sin], [sign * sin, cos]])
 
@@ -293,7 +293,7 @@ def encoded(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-sinusoidal-wave", twin="the sine without its minus sign")
 def wave(wrong: bool = False) -> list[Claim]:
-    """Digit j of m is 1 exactly where −sin(2π(m + ½)/2^(j+1)) > 0."""
+    """Digit j of m is 1 exactly when −sin(2π(m + ½)/2^(j+1)) > 0."""
     positions, bits = torch.arange(4096), 12
     waves = sinusoidal.binary_waves(positions, bits)
     differ = (sinusoidal.binary_digits(positions, bits) == 1) != (

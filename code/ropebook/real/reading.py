@@ -60,8 +60,8 @@ def losses(
     model: LlamaModel, tokens: Int[Tensor, " seq"], piece: int = PIECE
 ) -> Float[Tensor, " targets"]:
     """Compute the loss, in nats, at each position of one text: (T,) tokens to
-    (T − 1,) float32. Entry t is the loss on token t + 1. The logits of ``piece``
-    positions are in memory at a time; this does not affect the result.
+    (T − 1,) float32. Entry t is the loss on token t + 1. To save memory, logits are
+    computed for ``piece`` positions at a time; this does not affect the result.
 
     Raises:
         TypeError: the tokens are not integers.

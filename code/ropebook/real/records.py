@@ -41,8 +41,7 @@ class Block(NamedTuple):
     ``single`` names that have one record, and for ``double`` names that have two.
 
     The records lie at random places before the block. Those that answer its questions
-    alternate: one lies after the first ``early`` tokens of filler, the next one within
-    them.
+    lie alternately after the first ``early`` tokens of filler and within them.
     """
 
     after: int

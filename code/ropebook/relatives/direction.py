@@ -19,7 +19,7 @@ def reversal(
     *,
     causal: bool = False,
 ) -> float:
-    """Measure how much a layer's output changes when the text is read backwards, apart from the order of its rows.
+    """Measure how much the rows of a layer's output change, apart from their order, when the text is read backwards.
     Returns the largest difference as a fraction of the largest output. 0 means that the layer cannot tell a text from
     its mirror image.
     """
@@ -32,8 +32,8 @@ def reversal(
 def future_share(
     scheme: Scheme, n_heads: int, dim: int, length: int
 ) -> Float[Tensor, " heads"]:
-    """Return the share of its weight that the query in the middle of a text gives to the keys after it, if all keys fit
-    equally well (q = k = 0) and there is no mask."""
+    """For the query in the middle of a text, return the share of the weight that later keys get if all keys fit equally
+    well (q = k = 0) and there is no mask."""
     checks.integer("length", length, minimum=3)
     nothing = torch.zeros(n_heads, length, dim, dtype=torch.float64)
     places = torch.arange(length)

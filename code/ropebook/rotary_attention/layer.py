@@ -116,8 +116,8 @@ class RotaryAttention(MultiHeadAttention):
             mask = whole_mask(mask, is_causal, shape, x.device)
             is_causal = False
         offset = cached if positions is None else 0
-        # In ExtendedAttention, the attribute ``keep`` says which keys are cached. It is only "rotated" if caching
-        # rotated keys is safe or was explicitly requested.
+        # In ExtendedAttention, ``keep`` determines which keys are cached. It is "rotated" only if caching rotated keys
+        # is safe or was explicitly requested.
         if cache is not None and getattr(self, "keep", None) != "rotated":
             scaling = getattr(self.rotary, "scaling", None)
             if self.follows_length:

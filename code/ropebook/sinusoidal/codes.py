@@ -16,7 +16,7 @@ from ropebook.sinusoidal.vectors import FLOATS
 def counting(length: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """Return the simplest code, in which position m is the number m. Shape (length, 1).
 
-    The code grows without bound, and so do products with it. Half-precision types also run out of integers:
+    The numbers grow without bound, and so do their products. Half-precision types also run out of integers:
 
     >>> counting(258, torch.bfloat16)[255:].flatten().tolist()
     [255.0, 256.0, 256.0]

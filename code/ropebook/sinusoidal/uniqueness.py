@@ -1,5 +1,5 @@
-"""Is the code unique? To find out, we look for the closest values of the kernel, the closest returns, and the exact
-period."""
+"""Is the code unique? To find out, we look for the two kernel values that are closest to each other, for the distance
+after which the encoding comes closest to repeating itself, and for the exact period."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ClosestValues(NamedTuple):
 
 
 class ClosestReturn(NamedTuple):
-    """The distance after which the encoding comes closest to its old value: |PE_{m+distance} − PE_m| = ``gap``."""
+    """The distance at which |PE_{m+distance} − PE_m| is smallest, and that smallest value, ``gap``."""
 
     distance: int
     gap: float
@@ -65,7 +65,7 @@ def closest_values(
 def closest_return(
     max_distance: int, dim: int, base: float = 10000.0
 ) -> ClosestReturn:
-    """Find the distance from 1 to max_distance after which the encoding comes closest to its old value.
+    """Find the distance from 1 to max_distance after which the encoding comes closest to repeating itself.
 
     On whole positions the vector is always unique, for every base and dim, because θ_0 = 1 radian, and two different
     whole numbers never differ by a multiple of 2π. The gap says how close two vectors can come to each other.

@@ -62,7 +62,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 def window(dials: dict[str, Any]) -> tuple[int, int, list[int]]:
     """Return the first position shown, the samples per position, and the pairs drawn as waves.
 
-    Up to 13 pairs are all drawn. If there are more, 13 evenly spaced ones are drawn, including the first and the last.
+    If there are more than 13 pairs, only 13 evenly spaced ones are drawn, including the first and the last.
     """
     start = max(0, dials["position"] - dials["span"] // 2)
     pairs = dials["dim"] // 2

@@ -14,9 +14,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     ``levels`` says how blue each cell of the map is, from 0 to 1, layer by layer. For the chosen head, there are the
-    ``shares`` of its pairs, the pair with the largest one (``longest``), the sum over the ``fast`` half of the pairs,
-    and the ``weights`` on the first token and by distance. Each measure has the mean, lowest and highest value over the
-    texts.
+    ``shares`` of its pairs, the pair with the largest share (``longest``), the total share of the ``fast`` half of the
+    pairs, and the ``weights`` on the first token and by distance. For each measure, there are its mean, lowest and
+    highest values over the texts.
 
     >>> from ropebook.explorers.heads import Heads
     >>> data = compute(Heads(layer=17, head=1).dials())
@@ -27,7 +27,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     at = torch.tensor([dials["layer"] - 1, dials["head"] - 1]) @ torch.tensor([HEADS, 1])
     shares, weights = (torch.tensor(found[name], dtype=torch.float64)[at] / 1000 for name in ("shares", "weights"))
     units = {name: 100.0 if name == "entropy" else 1000.0 for name in MEASURES}
-    # A cell of full blue has all its weight on one token, or spreads it evenly over 1,024 tokens.
+    # A fully blue cell stands for a weight of 1 or, for the entropy, for weights spread evenly over 1,024 tokens.
     full = round(math.log(1024), 2) if dials["measure"] == "entropy" else 1.0
     means = torch.tensor(found[dials["measure"]]["mean"], dtype=torch.float64)
     return {

@@ -16,9 +16,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     Both scores, summed over all pairs, are given at the shift (``rope``, ``added``), without a shift (``ropeHome``,
-    ``addedHome``), and at every shift (``ropeCurve``, ``addedCurve``). The chosen pair is given before the rotation
-    (``bare``), after it (``turned``), and with the encoding added instead (``summed``), each time as x and y of the
-    query followed by x and y of the key.
+    ``addedHome``), and at every shift (``ropeCurve``, ``addedCurve``). For the chosen pair, x and y of
+    the query and x and y of the key are given before the rotation (``bare``), after it (``turned``), and after adding
+    the encoding instead of rotating (``summed``).
 
     >>> from ropebook.explorers.lock import Lock
     >>> figure = Lock(m=7, n=3)

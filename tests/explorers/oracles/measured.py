@@ -121,8 +121,8 @@ def mean_of(rows: Rows) -> list[float | None]:
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the scale of the tolerance for each entry.
 
-    Only the centres of the windows are computed. All other entries are measured numbers or means of them, and must be
-    equal.
+    Only the centres of the windows need a tolerance. All other entries are measured numbers or means of such numbers,
+    and must be equal.
     """
     return {"at": compute(dials)["at"]}
 

@@ -16,8 +16,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     The data say which channel is at each index of q and of k, list the numbers at these indices, and say which indices
-    the rotation treats as pairs. The score is given for the key at every position from 0 to 64 and for the key at n,
-    each time with the reference score, for which everything is interleaved.
+    the rotation treats as pairs. There is a score for the key at each position from 0 to 64, and one for the key
+    at n. Each of them comes with its reference, the score if q, k and the pairs are interleaved.
 
     >>> from ropebook.explorers.pairing import Pairing
     >>> figure = Pairing(permute_q=True, permute_k=True, pairing="half")

@@ -55,8 +55,8 @@ def in_bands(losses: list[float]) -> list[float]:
 
 
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
-    """Return the scale of the tolerance for each entry, given that a score is a sum of cosines and sines, and a loss a
-    mean of some losses."""
+    """Return the scale of the tolerance for each entry. For a score, a sum of cosines and sines, it is the sum of the
+    amplitudes. For a loss, it is the loss itself."""
     data, bias = compute(dials), dials["bias"]
     size = sum(map(abs, [*bias["real"], *bias["imag"]]))
     return {

@@ -46,7 +46,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the scale of the tolerance for each entry.
 
-    A share is 1 minus a quotient of differences. The ends of the code's ramp are compared as pair indices.
+    A share is 1 minus a quotient of differences. The ends of the code's ramp are pair indices, so their scale is the
+    number of pairs.
     """
     data = compute(dials)
     pairs = dials["dim"] // 2

@@ -19,7 +19,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     The scores, the weights, the norm of ∂weights/∂(q·k) and the entropy are those of the chosen draw at ``dim``. The
-    weights and the gradient of that draw are also given at every dim, and so is the gradient's median over all draws.
+    weights and the norm for that draw are also given at every dim, and the norm's median over all draws at some dims.
     """
     dim, n_keys = dials["dim"], dials["n_keys"]
     draw, scaled = dials["draw"], dials["scaled"]
@@ -73,7 +73,7 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
 def vectors() -> tuple[Tensor, Tensor]:
     """Return the queries, (16, 512), and the keys, (16, 32, 512), of all draws: standard normal numbers in float64.
 
-    Shorter vectors are prefixes of these.
+    At a smaller dim, the figure uses the first dim entries of each vector.
     """
     queries = [normals(f"query {draw}", MOST_DIMS) for draw in range(DRAWS)]
     keys = [[normals(f"key {draw} {n}", MOST_DIMS) for n in range(MOST_KEYS)] for draw in range(DRAWS)]

@@ -163,8 +163,8 @@ def test_all_schemes(opened):
     assert "last 256 bytes only" not in names
     expect(page.locator(".rb-stats")).to_contain_text("Fewest: ALiBi")
     expect(page.locator(".rb-summary")).to_contain_text("These schemes have no value here: learned.")
-    # At the reading line there is a dot for each seed of eight schemes. Below it, there are dots for seven schemes in
-    # all bands, and for one scheme within L.
+    # There is one dot per seed. The reading line has dots for eight schemes. Below it, seven schemes have dots in all
+    # bands, and one scheme has dots only within L.
     dots = page.locator(".rb-stage svg circle[r='2']")
     assert dots.count() == 3 * 8 + 3 * (7 * 4 + 1)
     rings = page.locator(".rb-stage svg circle[r='4']").all()

@@ -67,7 +67,7 @@ def test_losses_are_drawn_by_position_if_they_were_measured(opened, width):
 
 @pytest.mark.parametrize("width", [390, 760, 1100])
 def test_losses_that_were_not_measured_are_not_drawn_but_explained(opened, width, monkeypatch):
-    """Even if nine single pairs are measured, too, and the sentence is long."""
+    """We add measurements of nine single pairs, which make the sentence long."""
     found = penalty.measured()
     more = {f"{pair}-{pair}/2": found["22-26/2"] for pair in range(20, 29)}
     monkeypatch.setattr(penalty, "measured", lambda: found | more)

@@ -22,7 +22,7 @@ export function readTheme(el) {
   return theme;
 }
 
-// Calls `callback` when the page or the system switches between light and dark. Returns a function that stops this.
+// Calls `callback` when the page or the system switches between light and dark. Returns a function that ends the calls.
 export function watchTheme(callback) {
   const names = ["data-theme", "theme", "class", "data-jp-theme-light", "data-vscode-theme-kind"];
   const observer = new MutationObserver(callback);

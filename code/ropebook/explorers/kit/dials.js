@@ -48,7 +48,7 @@ export function keepWithin(dials, values) {
   return { ...values, ...Object.fromEntries(kept) };
 }
 
-// A dial that follows its limit, and is at it, wants as much as the limit will ever allow.
+// If a dial follows its limit and is at this limit, the wanted value is the highest that the limit can ever allow.
 export function wanted(dials, values) {
   const full = dials.filter((dial) => dial.within?.follows && values[dial.trait] >= present(dial, values).max);
   return { ...values, ...Object.fromEntries(full.map(({ trait, max }) => [trait, max])) };

@@ -31,8 +31,8 @@ class Within(NamedTuple):
     """A limit that depends on another dial: at most ``times`` times that dial's value, plus ``plus``, rounded down.
 
     Values beyond the limit are rejected. If the other dial is lowered and the limit falls below the current value, the
-    value is lowered too. The script is told the limit, and behaves in the same way. With ``follows``, a dial on the page
-    that is at its limit stays there when the limit rises.
+    value is lowered too. The script receives the limit, and behaves in the same way. With ``follows``, the page also
+    raises the value when the limit rises, if the value was at the limit.
 
     >>> Within("dim", times=0.5, plus=-1).most(16)
     7

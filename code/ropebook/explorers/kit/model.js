@@ -198,8 +198,8 @@ function rotatedRows(x, positions, theta, headDim, dim) {
   return out;
 }
 
-// Writes one query's attention weights to `row`. They are the softmax of the scaled scores. For distant keys, the
-// scores come from the other rotation.
+// Writes one query's attention weights to `row`. They are the softmax of the scaled scores. The scores of distant keys
+// use the rotation `far` if there is one, and all others use `near`.
 function attentionOf({ near, far, window, scale }, headDim, dim, head, m, row) {
   const start = head * headDim;
   let highest = -Infinity;

@@ -253,8 +253,8 @@ function edgeOf({ work }) {
   return parseFloat(getComputedStyle(work).scrollMarginBlockStart) || 0;
 }
 
-// Whether the picture, the words, the question and the dials that it is about are all within the window. None may be
-// hidden by whatever covers the window's upper edge, or by the picture or the words, which stay in place when the page
+// Whether the picture, the words, the question and the dials in question are all within the window. None may be hidden
+// by whatever covers the window's upper edge, or by the picture or the words, which stay in place when the page
 // scrolls.
 function inSight(frame) {
   const { stage, words, side, asked } = frame;
@@ -360,7 +360,8 @@ function followPage({ root, stage, height }, around, redraw) {
   };
 }
 
-// An address without entries for this figure (for example, a heading's address) doesn't change it.
+// Sets this figure's dials whenever the page's address specifies some. Any other address, such as a heading's, leaves
+// the figure as it is.
 function followAddress(page, signal, open) {
   const follow = () => page && readAddress(location.hash, page.key).length
     && open(readAddress(location.hash, page.key));

@@ -9,8 +9,8 @@ const GAP = 4; // the distance between a name and its curve
 const STEP = 4; // the distance between the places that are tried
 const ASIDE = 3; // the distance, in steps, between a name and a steep curve beside it
 const NEAR = 12; // within this distance, a name could be mistaken for that of another curve
-// The costs of placing a name: for each point of a curve that the name hides, for each point of another curve that is
-// near, for each other name that it covers, and for each pixel by which its own curve rises or falls along the name.
+// The costs of placing a name: for each point of a curve that the name hides, for each point of another curve nearby,
+// for each other name that is covered, and for each pixel by which the named curve rises or falls along the name.
 const [HIDES, NEARS, COVERS, SLOPES] = [30, 2, 1000, 0.2];
 
 // The heights of a curve every STEP pixels from `left` to `right`. A height is null where the curve isn't drawn.

@@ -115,9 +115,9 @@ export function fourierSum(theta, a, b, start, count) {
   return fourierSums(theta, [{ a, b }], start, 1, count)[0];
 }
 
-// The same sum for each of several waves { a, b }, at Δ = start + k·step, computed in blocks of 64. We write Δ = A ± B,
-// where A is the middle of a block. In (a cos θA + b sin θA) cos θB ± (b cos θA − a sin θA) sin θB, each product is
-// used for two distances. Unlike in successive rotations, no product has to wait for another.
+// Returns the sum of `fourierSum` for each of several waves { a, b }, but at Δ = start + k·step, in blocks of 64. We
+// write Δ = A ± B, where A is the middle of a block. In (a cos θA + b sin θA) cos θB ± (b cos θA − a sin θA) sin θB,
+// each product is used for two distances. Unlike in successive rotations, no product has to wait for another.
 export function fourierSums(theta, waves, start, step, count) {
   const half = 32;
   const blocks = Math.ceil(count / (2 * half));
@@ -161,7 +161,8 @@ export function addProducts({ even, odd }, factor, { cos, sin }, factor2, { cos:
   }
 }
 
-// The values in blocks of 2·half: even + odd after the middle of each block, and even − odd before it.
+// Combines the even and odd parts of a function into its values. In each block of 2·half values, these are even + odd
+// after the middle and even − odd, mirrored, before it.
 export function unfolded(even, odd, half) {
   const out = new Float64Array(2 * even.length);
   for (let middle = half, k = 0; middle < out.length; middle += 2 * half) {
@@ -291,8 +292,8 @@ export function turnedOn(position, theta, radians, most) {
   return Math.min(most, Math.max(0, Math.round(position + shorter / theta)));
 }
 
-// The number of samples of a wave per position. It is a power of 2, so that coordinates are not rounded. If the span is
-// above `fine`, it is 1; a shorter span has about `fine` samples in total.
+// The number of samples of a wave per position. The number is a power of 2, so coordinates are not rounded. A span
+// above `fine` has one sample per position; a shorter span has about `fine` samples in total.
 export function samplesPerStep(span, fine) {
   return span > fine ? 1 : 1 << (31 - Math.clz32(fine / span));
 }

@@ -9,7 +9,7 @@ export function pairAt(turns, dim, length, base) {
   return (dim * Math.log(length / (2 * Math.PI * turns))) / (2 * Math.log(base));
 }
 
-// The kept share of each pair, 0 to 1, as in the paper: linear in the pair's turns within the length.
+// How much of each frequency is kept, from 0 to 1. In the paper, this is linear in the pair's turns within the length.
 export function keptByTurns(theta, length, alpha, beta) {
   return theta.map((one) => within(((one * length) / (2 * Math.PI) - alpha) / (beta - alpha)));
 }
@@ -22,7 +22,7 @@ export function rampEnds(dim, length, base, alpha, beta, truncate = true) {
   return [Math.max(0, low), Math.min(dim - 1, high)];
 }
 
-// The kept share of each pair, as in the code: linear in the pair's index between the ends.
+// How much of each frequency is kept. In the code, this is linear in the pair's index between the ends of the ramp.
 export function keptByIndex(theta, length, base, alpha, beta, truncate = true) {
   const [low, high] = rampEnds(2 * theta.length, length, base, alpha, beta, truncate);
   return theta.map((_, i) => 1 - within((i - low) / (high - low)));
