@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ropebook import extrapolation as X
@@ -45,6 +47,30 @@ def test_the_advice_in_words():
         + "Only the base can be set: set it to 68,827, the smallest that keeps every pair within its trained angles.",
         start + "Trained on: use YaRN with s = 4, then train on texts of L′.",
     ]
+
+
+def test_what_is_pasted_is_the_method_that_is_advised():
+    for options in ({}, {"trained_length": 8192, "target_length": 20_000, "base": 5e5}):
+        cases = [Advice(may=may, **options) for may in CASES]
+        body = "return input.map((values) => pasted(compute(values), values).text);"
+        texts = js.inside(Advice, body, [case.dials() for case in cases])
+        one = cases[0]
+        advised = X.choices(one.trained_length, one.target_length, dim=one.dim, base=one.base)
+        for text, choice in zip(texts, advised, strict=True):
+            if text.startswith('"rope_parameters": '):
+                found = json.loads("{" + text + "}")["rope_parameters"]
+                expected = X.to_transformers(choice.method, dim=one.dim, base=one.base)
+                defaults = {"beta_slow": 1.0, "beta_fast": 32.0, "truncate": True}
+                assert {**defaults, **found} == pytest.approx({**defaults, **expected})
+            else:
+                call = text.removeprefix("from ropebook.extrapolation import install, make\n\n")
+                known = {"install": lambda _, method: method, "make": X.make, "model": None}
+                assert eval(call, known) == choice.method
+
+
+def test_nothing_is_pasted_where_nothing_is_needed():
+    body = "return input.map((values) => pasted(compute(values), values));"
+    assert js.inside(Advice, body, [Advice(target_length=300).dials(), Advice(base=1).dials()]) == [None, None]
 
 
 def test_the_corners_in_words():

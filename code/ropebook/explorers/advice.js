@@ -56,6 +56,8 @@ function build(stage, app) {
   });
   const handles = { trained_length: html("div"), target_length: html("div") };
   stage.append(html("div", { style: "position: relative" }, picture, ...buttons, ...Object.values(handles)));
+  const told = html("div", { class: "rb-told" });
+  app.below.append(told);
   let plot;
   let ends = null; // the ends of the axis, which stay the same while the reader drags a mark
   for (const node of Object.values(handles)) {
@@ -91,6 +93,8 @@ function build(stage, app) {
         + `height: ${plot.row}px; border: 0; background: none; cursor: pointer`,
     }));
     marksOf(plot, values).forEach(({ middle, half }, k) => grips[k]([middle - half - 4, 22, 2 * half + 8, 30]));
+    const take = pasted(data, values);
+    redrawn(told, () => (take ? [html("p", {}, take.where), html("pre", {}, html("code", {}, take.text))] : []));
   };
 }
 
@@ -217,6 +221,29 @@ const TAKE = {
   trained: ({ scale: s }) => `use YaRN with s = ${short(s)}, then train on texts of L′`,
 };
 
+// What to paste for the chosen case, and where; null if nothing is needed. Methods that transformers doesn't have are
+// installed in the loaded model.
+function pasted(data, { trained_length, base, may }) {
+  if (stays(data)) return null;
+  const { scale: factor, window, group, raised } = data;
+  const config = (rope_type, more) => ({
+    where: "In the model’s config.json (transformers 5):",
+    text: `"rope_parameters": ${JSON.stringify({ rope_type, ...more }, null, 2)}`,
+  });
+  const call = (name, options) => ({
+    where: "For a model that transformers has loaded:",
+    text: `from ropebook.extrapolation import install, make\n\ninstall(model, make("${name}", ${options}))`,
+  });
+  const yarn = config("yarn", { rope_theta: base, factor, original_max_position_embeddings: trained_length });
+  return {
+    cached: yarn,
+    trained: yarn,
+    base: config("default", { rope_theta: raised }),
+    tables: call("self_extend", `window=${window}, group=${group}`),
+    short: call("dynamic_ntk", `trained_length=${trained_length}`),
+  }[may];
+}
+
 function describe(data, { trained_length, target_length, dim, may }) {
   const { needed, young } = data;
   const within = `L = ${whole(trained_length)}`;
@@ -231,7 +258,8 @@ function describe(data, { trained_length, target_length, dim, may }) {
 
 export default explorer({
   title: "Which method fits your numbers",
-  note: "Drag L and L′, or pick a model. Then click the row that says what you can do to your model.",
+  note: "Which model? Pick one, or drag L. How long should it read? Drag L′. What can you do to it? Click a row. The "
+    + "setting to paste is below.",
   dials,
   compute,
   build,
