@@ -506,7 +506,7 @@ def slow_half_still(world):
     when=lambda world: partial(world) and pairs(world),
 )
 def exponent_of_the_whole_head(world):
-    """The right part of each head is rotated, but with the frequencies of the whole head. Source:
+    """The declared part of each head is rotated, but with the frequencies of the whole head. Source:
     aws-neuron/neuronx-distributed-inference/pull/106 (2026-07-01; there, the whole head's frequencies are right, and
     the part's are the mistake)."""
     return with_frequencies(world, rope.inv_freq(world.dim, world.base)[: world.rotary_dim // 2])

@@ -398,7 +398,7 @@ def _table(findings: Findings, turn: Turn) -> None:
         evidence["table"] = f"not seen: what it returns is rounded to {name}"
         if findings.declared.whole:
             findings.mistakes["rounded_result"] = (
-                f"what comes back is rounded to {name}, though the vectors are wider: precision is lost"
+                f"what comes back is rounded to {name}, though the input is not: precision is lost"
             )
         return
     short = {"bfloat16": "bf16", "float16": "fp16"}[name]
@@ -410,5 +410,5 @@ def _table(findings: Findings, turn: Turn) -> None:
         angles = _places(findings, turn)[:, None] * findings.theta + turn.phase
         off = min((cos - turn.factor * angles.cos()).abs().max().item(), off)
     findings.mistakes[f"{short}_table"] = (
-        f"every cosine and sine is a {name} number, though the vectors are wider: the tables are off by up to {off:.2g}"
+        f"every cosine and sine is rounded to {name}, though the vectors are not: the tables are off by up to {off:.2g}"
     )

@@ -113,7 +113,7 @@ def draw_kernel(dim: int = 128, reach: int = 48) -> None:
         "zero, falling within ten tokens, then a slow descent with small waves. Four large dots, two on each side, "
         "lie on one level.",
         f"K for d = {dim}. It falls, but not steadily. The four large dots seem to be at the same height. K is exactly the same at "
-        "opposite distances. The two dots on each side differ by less than you can see.",
+        "opposite distances. On each side, the two heights differ too little to see.",
     )
 
 
