@@ -44,6 +44,7 @@ function compute({ trained_length, target_length, base, dim }) {
 
 const TOP = 58; // top of the first row
 const UNDER = 42; // space below the axis
+const TWO_LINES = 46; // rows that are lower than this have room for one line only
 
 function build(stage, app) {
   const models = MODELS.map(([name, dim, base, trained_length]) => [name, { dim, base, trained_length }]);
@@ -155,7 +156,8 @@ function rowOf({ wide, width, from, to, row, x }, one, values, k) {
   const { name, when, text, reach, open, chosen, falls } = one;
   const top = TOP + k * row;
   const at = top + (wide ? 25 : 15);
-  const bar = wide ? at + 9 : at + 23;
+  const low = !wide && row < TWO_LINES;
+  const bar = wide ? at + 9 : low ? at + 5 : at + 23;
   const colour = falls ? "2" : chosen ? "1" : "muted";
   const word = (left, y, weight, said, look) => {
     return svg("text", { x: left, y, "font-size": 13, "font-weight": weight, ...look }, said);
@@ -169,7 +171,7 @@ function rowOf({ wide, width, from, to, row, x }, one, values, k) {
     ...band,
     word(8, at - (wide ? 2 : 0), 600, name),
     word(wide ? 8 : 16 + textWidth(name, 13, 600), at + (wide ? 16 : 0), 400, when, quiet),
-    word(from, wide ? at : at + 16, chosen ? 600 : 400, text),
+    ...(low ? [] : [word(from, wide ? at : at + 16, chosen ? 600 : 400, text)]), // the sentence has the chosen one
     ...(reach ? [svg("rect", { x: from, y: bar, width: hundredths(end - from), height: 8, rx: 2,
       style: `fill: var(--rb-${colour}); opacity: ${chosen || falls ? 1 : 0.6}` })] : []),
     ...(reach && open ? [svg("path", { d: `M${end + 8},${bar + 4}H${to}`,
