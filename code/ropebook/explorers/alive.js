@@ -13,7 +13,7 @@ import { levels, pathOf } from "./kit/intervals.js";
 import { styled } from "./kit/legend.js";
 import { named } from "./kit/naming.js";
 import { panels } from "./kit/panels.js";
-import { play } from "./kit/play.js";
+import { evenly, play } from "./kit/play.js";
 import { MODEL } from "./kit/model.js";
 import { loadWeights, startWorker } from "./kit/worker.js";
 import { explorer } from "./kit/mount.js";
@@ -196,8 +196,7 @@ function build(stage, app) {
   const panelAt = panels(app, ["Bits", "Text"], { least: 520 });
   const says = html("p", { class: "rb-note", "aria-live": "polite", style: "min-height: 1.5em" });
   const playing = play(app, {
-    advance: ({ byte }, seconds) => (byte >= plot.last ? null
-      : { byte: Math.min(plot.last, byte + Math.floor(PACE * seconds)) }),
+    advance: evenly("byte", () => plot.last, () => PACE),
     again: { byte: 1 },
     rewinds: true,
     ended: () => app.redraw(),

@@ -5,7 +5,7 @@ import { countMaxima, evenEdges, fourierSums, invFreq, lastCall, minMaxBand, nor
 import { count, exact, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { hand, ofDial } from "./kit/hand.js";
-import { play } from "./kit/play.js";
+import { evenly, play } from "./kit/play.js";
 import { presets } from "./kit/presets.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
@@ -121,8 +121,7 @@ const SECONDS = 10; // the playback time for the whole text
 
 function build(stage, app) {
   play(app, {
-    advance: ({ query, length }, seconds) => (query >= length - 1 ? null
-      : { query: Math.min(length - 1, query + Math.floor((seconds * length) / SECONDS)) }),
+    advance: evenly("query", ({ length }) => length - 1, ({ length }) => length / SECONDS),
     again: { query: 0 },
   });
   const settings = FIGURES.map((figure) => {

@@ -10,7 +10,7 @@ import { axis, fitCanvas, inColour, niceStep, pill, pillHalf, scale, textWidth, 
 import { across } from "./kit/hand.js";
 import { outlineOf, paintOutline, setPaints } from "./kit/outlines.js";
 import { panels } from "./kit/panels.js";
-import { play } from "./kit/play.js";
+import { evenly, play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
 // |q_i|² for every pair. In draw 0, q consists of ones; in the other draws, it consists of random numbers.
@@ -82,8 +82,7 @@ const SECONDS = 12; // the playback time for the whole span
 
 function build(stage, app) {
   play(app, {
-    advance: ({ distance, span }, seconds) => (distance >= span ? null
-      : { distance: Math.min(span, Math.floor(distance + (seconds * span) / SECONDS)) }),
+    advance: evenly("distance", ({ span }) => span, ({ span }) => span / SECONDS),
     again: { distance: 0 },
   });
   const panelAt = panels(app, ["The waves", "Their sum"], { least: 540 });

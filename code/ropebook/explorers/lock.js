@@ -9,7 +9,7 @@ import { across } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
-import { play } from "./kit/play.js";
+import { evenly, play } from "./kit/play.js";
 
 const lastVectors = lastCall((dim, draw) => {
   return { q: normals(`lock query ${draw}`, dim), k: normals(`lock key ${draw}`, dim) };
@@ -96,8 +96,7 @@ const PACE = 12; // speed in positions per second
 function build(stage, app) {
   const shown = panels(app, ["Score", "One pair"], { least: 500 });
   play(app, {
-    advance: ({ shift }, seconds) => (shift === SHIFTS - 1 ? null
-      : { shift: Math.min(SHIFTS - 1, shift + Math.floor(PACE * seconds)) }),
+    advance: evenly("shift", () => SHIFTS - 1, () => PACE),
     again: { shift: 0 },
     step: 1 / PACE,
   });

@@ -7,7 +7,7 @@ import { exact, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, inColour, levelsOf, lined, pill, pillHalf, scale, textWidth } from "./kit/drawing.js";
 import { across } from "./kit/hand.js";
-import { play } from "./kit/play.js";
+import { evenly, play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
 const OFFSETS = Array.from({ length: 2 * SPAN + 1 }, (_, k) => k - SPAN); // n − m
@@ -110,8 +110,7 @@ const SECONDS = 12; // the playback time from the first key to the last
 
 function build(stage, app) {
   play(app, {
-    advance: ({ offset }, seconds) => (offset >= SPAN ? null
-      : { offset: Math.min(SPAN, offset + Math.floor((seconds * 2 * SPAN) / SECONDS)) }),
+    advance: evenly("offset", () => SPAN, () => (2 * SPAN) / SECONDS),
     again: { offset: -SPAN },
   });
   const picture = svg("svg", { role: "img", "aria-label": app.alt });

@@ -9,7 +9,7 @@ import { axis, fitCanvas, lined, niceStep, packCells, scale, textWidth, titled }
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { panels } from "./kit/panels.js";
-import { play } from "./kit/play.js";
+import { evenly, play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
 // The number by which dynamic NTK divides the last pair's frequency at a given length.
@@ -74,8 +74,7 @@ const SECONDS = 8; // playback time for a text of the maximum length
 
 function build(stage, app) {
   play(app, {
-    advance: ({ length, room }, seconds) => (length >= room ? null
-      : { length: Math.min(room, Math.floor(length + (seconds * room) / SECONDS)) }),
+    advance: evenly("length", ({ room }) => room, ({ room }) => room / SECONDS),
     again: { length: 1 },
   });
   const steps = stepButtons(app, "length", "token", () => [1, app.values().room]);

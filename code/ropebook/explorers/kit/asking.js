@@ -55,11 +55,11 @@ export function asking(steps, figure, told) {
   function say() {
     const { answers, right, why } = step();
     const texts = answers.map((nodes) => textOf(nodes));
-    const said = (guess) => verdict(guess === null ? null : texts[guess], texts[right]);
+    const said = (at) => verdict(at === null ? null : texts[at], texts[right]);
     // Until there is an answer, the longest one reserves the space.
     const longest = [...answers.keys()].sort((a, b) => said(b).length - said(a).length)[0];
-    const told = state.phase === "asked" ? longest : state.guess;
-    parts.why.replaceChildren(html("strong", {}, said(told)), " ", ...copies(why));
+    const guess = state.phase === "asked" ? longest : state.guess;
+    parts.why.replaceChildren(html("strong", {}, said(guess)), " ", ...copies(why));
   }
 
   function finish(phase) {
@@ -126,8 +126,8 @@ export function asking(steps, figure, told) {
     }
     if (!met || !state.armed) return;
     resting = setTimeout(() => {
-      const open = state.phase === "asked" || state.phase === "guessed";
-      if (open && state.armed && figure.met(step().goal)) finish("done");
+      const waits = state.phase === "asked" || state.phase === "guessed";
+      if (waits && state.armed && figure.met(step().goal)) finish("done");
     }, REST);
   };
 }

@@ -5,6 +5,10 @@ import { same } from "./mount.js";
 
 const LONGEST = 0.1; // the maximum number of seconds between two frames, so that the figure doesn't jump after a delay
 
+// Returns an `advance` that raises a whole number evenly. most(values): where it ends; pace(values): steps per second.
+export const evenly = (trait, most, pace) => (values, seconds) => (values[trait] >= most(values) ? null
+  : { [trait]: Math.min(most(values), values[trait] + Math.floor(pace(values) * seconds)) });
+
 // Adds a Play button to the figure's tools.
 //   advance(values, seconds)  the dials after this many seconds, { trait: value }; null at the end of the animation
 //   again                     optional: the dials from which to start over if Play is pressed at the end
