@@ -349,7 +349,7 @@ def _joined(elements: list) -> list:
     """Join lines that follow each other and differ only in their points into one path."""
     joined, before = [], None
     for element in elements:
-        look = element.tag, {**element.attrib, "d": ""}
+        look = {**element.attrib, "d": ""}
         if element.tag == "path" and "fill: none" in element.get("style", ""):
             if look == before:
                 points = f"{joined[-1].get('d')} {element.get('d')}"
