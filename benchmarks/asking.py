@@ -88,11 +88,11 @@ def weights_of(name: str) -> Path:
 
 
 def models() -> list[str]:
-    """Return the names of all trained models that have weights and use their scheme's original frequencies. They are
+    """Return the names of all trained models that have weights, except those that were trained with a method. They are
     sorted by seed, with the extended models of each seed first."""
     names = []
     for path in sorted(weights_of("*").parent.glob("*.safetensors")):
-        if run_of(path.stem).get("method", "none") == "none":
+        if run_of(path.stem).get("method", "none").startswith(("none", "raised_base", "kept_base")):
             names.append(path.stem)
     return sorted(names, key=lambda name: (order.id_of(name)[1], not order.is_extended(name)))
 
@@ -108,7 +108,8 @@ def trained(name: str) -> LanguageModel:
 def rotating(name: str) -> bool:
     """Return whether every layer of the model rotates whole heads."""
     run = run_of(name)
-    return SCHEMES[run["scheme"]].base is not None and run["scheme"] != "alternate" and not run.get("rotary_dim")
+    changed = run.get("rotary_dim") or "base" in run.get("method", "")
+    return SCHEMES[run["scheme"]].base is not None and run["scheme"] != "alternate" and not changed
 
 
 def methods() -> Iterator[extensions.Extension]:

@@ -118,18 +118,23 @@ def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
     rate of T5's table is chosen as soon as all its candidates are trained."""
     if wanted != varied():
         train([one for one in wanted if not isinstance(one, trials.Further)], text, "vary")
-        raise_base([one for one in wanted if isinstance(one, trials.Further)], text)
+        train_further([one for one in wanted if isinstance(one, trials.Further)], text)
         return
     train([*variants.CEILING[:1], *variants.T5_CANDIDATES], text, "vary")
     train([*variants.t5(chosen_rate()), *variants.VARIANTS], text, "vary")
-    raise_base([one for one in wanted if isinstance(one, trials.Further)], text)
+    train_further([one for one in wanted if isinstance(one, trials.Further)], text)
 
 
 def varied() -> list[trials.Trial]:
     """Return all training runs with one thing changed, in the order in which they are started."""
     tables = dict.fromkeys(run for rate in variants.BIAS_RATES for run in variants.t5(rate))
-    raised = [variants.raised(trial, steps) for trial in trials.LONGER for steps in variants.RAISED_STEPS]
-    return list(dict.fromkeys([*variants.T5_CANDIDATES, *tables, *variants.VARIANTS, *raised]))
+    longer = [
+        of(trial, steps)
+        for steps in variants.RAISED_STEPS
+        for trial in trials.LONGER
+        for of in (variants.raised, variants.kept)
+    ]
+    return list(dict.fromkeys([*variants.T5_CANDIDATES, *tables, *variants.VARIANTS, *longer]))
 
 
 def chosen_rate() -> float:
@@ -146,16 +151,17 @@ def seed(wanted: list[trials.Trial], text: parts.Parts) -> None:
     train(wanted, text, "seed")
 
 
-def raise_base(wanted: list[trials.Further], text: parts.Parts) -> None:
-    """Train models further with a larger base. Weights and numbers are stored as for any other training run."""
+def train_further(wanted: list[trials.Further], text: parts.Parts) -> None:
+    """Train finished models further on longer sequences, with a larger base or with their own. Weights and numbers are
+    stored as for any other training run."""
     parents = {trial.name: trial for trial in trials.LONGER}
     for run in wanted:
         if finished(run) or not finished(parents[run.parent]):
             continue
         parent = model_of(parents[run.parent])
-        options = {"factor": variants.raised_factor(parent.layers[0].attention.head_dim)}
-        model = with_method(parent, "ntk", options)
-        trainer = Trainer(run, text, ROOT / "runs" / "trials", model=model, device=DEVICE)
+        if run.method.startswith("raised_base"):
+            parent = variants.with_raised_base(parent)
+        trainer = Trainer(run, text, ROOT / "runs" / "trials", model=parent.train(), device=DEVICE)
         for _ in trainer.train(SAVED):
             pass
         write(trainer, scores.materials(text, "development"), "vary")

@@ -20,8 +20,13 @@ TINY = {"length": 40, "dim": 16, "hidden_dim": 24, "n_layers": 2, "n_heads": 2, 
 def test_every_training_has_a_name_of_its_own():
     rates = [one for rate in variants.BIAS_RATES for one in variants.t5(rate)]
     parents = [trial for trial in (*trials.LONGER, *variants.MORE) if trial in trials.LONGER or trial.steps > 1600]
-    raised = [variants.raised(parent, steps) for parent in parents for steps in variants.RAISED_STEPS]
-    every = [*trials.TRIALS, *trials.LONGER, *variants.MORE, *rates, *variants.VARIANTS, *raised]
+    further = [
+        of(parent, steps)
+        for of in (variants.raised, variants.kept)
+        for parent in parents
+        for steps in variants.RAISED_STEPS
+    ]
+    every = [*trials.TRIALS, *trials.LONGER, *variants.MORE, *rates, *variants.VARIANTS, *further]
     assert len({one.name for one in every}) == len(every)
     assert set(variants.T5_CANDIDATES) < set(rates)
     assert {one.scheme for one in (*variants.MORE, *rates)} == set(SCHEMES)

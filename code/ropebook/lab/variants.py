@@ -18,17 +18,20 @@ from torch import Tensor
 from ropebook import checks
 from ropebook.efficient import RotaryEmbedding
 from ropebook.lab import model
+from ropebook.lab.frequencies import with_frequencies
 from ropebook.lab.model import SCHEMES, LanguageModel
 from ropebook.lab.rule import TEXTS
 from ropebook.lab.trials import (
     EXTENDED,
     FURTHER,
     SEEDS,
+    STEPS,
     Further,
     Trial,
     further,
     twice,
 )
+from ropebook.rope import inv_freq
 from ropebook.shapes import Int
 
 MORE_SEEDS = (3, 4)
@@ -135,9 +138,22 @@ def with_rotary_dim(whole: LanguageModel, rotary_dim: int | None) -> LanguageMod
 def of_weights(weights: bytes, run: Mapping[str, object]) -> LanguageModel:
     """Load a model as `ropebook.lab.model.of_weights` does, with support for `Variant`.
 
-    The model rotates the same share of each head as in training.
+    The model rotates the same share of each head as in training, and it has the base with which it was `raised`.
     """
-    return with_rotary_dim(model.of_weights(weights, run), run.get("rotary_dim"))
+    loaded = with_rotary_dim(model.of_weights(weights, run), run.get("rotary_dim"))
+    is_raised = str(run.get("method", "")).startswith("raised_base")
+    return with_raised_base(loaded) if is_raised else loaded
+
+
+def with_raised_base(plain: LanguageModel) -> LanguageModel:
+    """Return a model with the same weights and the base `RAISED` instead of 10⁴.
+
+    >>> low = LanguageModel("rope-10000", 8, dim=16, n_heads=2)
+    >>> with_raised_base(low).layers[0].attention.rotary.cos_sin(torch.tensor([5]))[1][:, :2]
+    tensor([[-0.9589,  0.1869]])
+    """
+    theta = inv_freq(plain.layers[0].attention.head_dim, RAISED)
+    return with_frequencies(plain, theta)
 
 
 MORE = tuple(
@@ -221,7 +237,9 @@ VARIANTS = (*CEILING, *GAPS, *PARTIAL)
 
 RAISED = 500_000.0
 """The base used when models trained with base 10⁴ are trained further."""
-RAISED_STEPS = (FURTHER, 4 * FURTHER)
+RAISED_STEPS = (FURTHER, 4 * FURTHER, STEPS)
+"""How many steps a finished model is trained further, on sequences of `REACH` bytes.
+After the longest of these runs, it should have learned to use such sequences."""
 
 
 def raised_factor(dim: int) -> float:
@@ -242,3 +260,13 @@ def raised(parent: Trial, steps: int) -> Further:
     'rope-10000-0-3200-raised_base_60-8'
     """
     return further(parent, f"raised_base_{steps}", REACH // parent.length, steps)
+
+
+def kept(parent: Trial, steps: int) -> Further:
+    """Return the same further training run as `raised`, but with the base of
+    ``parent``. Only the difference between the two shows what the base does.
+
+    >>> kept(twice(Trial(EXTENDED)), 60).name
+    'rope-10000-0-3200-kept_base_60-8'
+    """
+    return further(parent, f"kept_base_{steps}", REACH // parent.length, steps)
