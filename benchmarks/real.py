@@ -771,7 +771,7 @@ class Clipped:
 
     def of(self, model: LlamaModel) -> LlamaModel:
         inv_freq = model.layers[0].attention.rotary.inv_freq.clone()
-        along = torch.linspace(0, math.pi, len(inv_freq) - self.first, dtype=inv_freq.dtype)
+        along = torch.linspace(0, math.pi, len(inv_freq) - self.first, dtype=inv_freq.dtype, device=inv_freq.device)
         inv_freq[self.first :] *= (1 + torch.cos(along)) / 2
         return with_frequencies(model, inv_freq)
 
