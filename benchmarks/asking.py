@@ -112,6 +112,10 @@ def rotating(name: str) -> bool:
     return SCHEMES[run["scheme"]].base is not None and run["scheme"] != "alternate" and not changed
 
 
+RAISED_BASE = extensions.Extension("raised_base", "base", options={"base": variants.RAISED})
+"""A larger base, without further training. The second rule doesn't ask about it."""
+
+
 def methods() -> Iterator[extensions.Extension]:
     chosen = json.loads((weights_of("x").parent / "chosen.json").read_text(encoding="utf-8"))["chosen"]
     for one in extensions.extensions(chosen):
@@ -185,7 +189,7 @@ def cells(names: list[str], text: parts.Parts) -> None:
     store_contexts(text)
     for name in names:
         model = trained(name)
-        given = [None, *methods()] if order.is_extended(name) else [None]
+        given = [None, *methods(), RAISED_BASE] if order.is_extended(name) else [None]
         for extension in given:
             slow = extension and extension.method in SLOW
             layouts = {

@@ -4,7 +4,9 @@
     python benchmarks/trials.py train --only none-0       only one of them
     python benchmarks/trials.py train --twice             twice the steps, for models that find few records
     python benchmarks/trials.py vary                      train models with one thing changed
+    python benchmarks/trials.py raise                     only raise the base of the finished models, and train no more
     python benchmarks/trials.py seed                      train more seeds
+    python benchmarks/trials.py last                      let the models trained further read only the last L bytes
     python benchmarks/trials.py choose                    choose the methods' parameters on the development part
     python benchmarks/trials.py tune                      fine-tune the models briefly on longer texts
     python benchmarks/trials.py evaluate --part held_out  test every finished model with every method
@@ -165,6 +167,47 @@ def train_further(wanted: list[trials.Further], text: parts.Parts) -> None:
         for _ in trainer.train(SAVED):
             pass
         write(trainer, scores.materials(text, "development"), "vary")
+
+
+def raise_only(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """Measure finished models with a larger base and no further training."""
+    given = None
+    for trial in extended(wanted):
+        path = folder() / f"{variants.untrained(trial)}.json"
+        if path.exists() or not finished(trial):
+            continue
+        given = given or scores.materials(text, "development")
+        told = {
+            "parent": trial.name,
+            "base": variants.RAISED,
+            "corpus": text.summary(),
+            "development": scores.measure(variants.with_raised_base(model_of(trial)), given),
+            "files": given.names,
+            "provenance": device.provenance(trial.seed, "python benchmarks/trials.py raise", DEVICE),
+        }
+        store(path, told)
+
+
+def read_last(wanted: list[trials.Trial], text: parts.Parts) -> None:
+    """Measure the models that were trained further most, with the larger base, while they read only the last L bytes.
+    The difference from reading everything is what the longer text is worth to them."""
+    given = None
+    for run in (variants.raised(parent, variants.RAISED_STEPS[-1]) for parent in trials.LONGER):
+        path = folder() / f"{variants.last(run)}.json"
+        if path.exists() or not finished(run):
+            continue
+        given = given or scores.materials(text, "development")
+        weights = (folder() / f"{run.name}.safetensors").read_bytes()
+        model = ready(variants.of_weights(weights, vars(run)))
+        told = {
+            "run": run.name,
+            "window": scores.LENGTH,
+            "corpus": text.summary(),
+            "development": scores.measure_windowed(model, given, scores.LENGTH),
+            "files": given.names,
+            "provenance": device.provenance(run.seed, "python benchmarks/trials.py last", DEVICE),
+        }
+        store(path, told)
 
 
 def write(trainer: Trainer, given: scores.Materials, command: str) -> None:
@@ -420,6 +463,8 @@ def main() -> None:
         "tune": tune,
         "gather": gather,
         "compare": compare,
+        "raise": raise_only,
+        "last": read_last,
     }
     parser.add_argument("what", choices=[*what, "evaluate", "pack"])
     parser.add_argument("file", nargs="?", metavar="FILE", help="where pack writes to")

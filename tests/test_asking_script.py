@@ -83,7 +83,7 @@ def test_from_weights_to_what_the_page_reads(module, script, capsys):
         "yarn_chosen-8",
         "self_extend-8",
     }
-    methods |= {"dynamic_ntk", "log_n", "rerope"}
+    methods |= {"dynamic_ntk", "log_n", "rerope", "raised_base"}
     of_extended = {f"cell-{name}-{method}" for name in MODELS[:2] for method in methods}
     assert names == {f"cell-{name}" for name in MODELS} | of_extended
     slow = json.loads((folder / "cell-rope-10000-0-3200-rerope.json").read_text())

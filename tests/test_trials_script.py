@@ -194,7 +194,8 @@ def test_variants_are_trained_and_the_rate_of_the_table_is_chosen(module, script
     chosen = min(rates, key=rates.get)
     assert f"T5's table: a rate of {chosen}" in capsys.readouterr().out
     assert set(found) == {
-        *("rope-10000-0-4", "rope-10000-0-long", "rope-10000-0-gaps", "rope-10000-0-4-raised_base_2-8"),
+        *("rope-10000-0-4", "rope-10000-0-long", "rope-10000-0-gaps"),
+        *("rope-10000-0-4-raised_base_2-8", "rope-10000-0-4-kept_base_2-8"),
         *(f"t5-0-bias-{rate}" for rate in rates),
         f"t5-1-bias-{chosen}",
     }
@@ -202,9 +203,24 @@ def test_variants_are_trained_and_the_rate_of_the_table_is_chosen(module, script
     assert found["rope-10000-0-gaps"]["headroom"]
     assert found["rope-10000-0-gaps"]["run"]["reach"] == 900
     assert found["t5-1-bias-" + str(chosen)]["provenance"]["command"] == "python benchmarks/trials.py vary"
-    # this run starts from the parent's weights, and is then tested with the larger base
-    raised = found["rope-10000-0-4-raised_base_2-8"]
-    assert raised["development"]["python"] != found["rope-10000-0-4"]["development"]["python"]
+    # these runs start from the parent's weights, and only one of them has the larger base
+    bits = [
+        found[f"rope-10000-0-4{end}"]["development"]["python"] for end in ("", "-raised_base_2-8", "-kept_base_2-8")
+    ]
+    assert bits[0] != bits[1] != bits[2] != bits[0]
+    losses = [found[f"rope-10000-0-4-{of}_base_2-8"]["losses"] for of in ("raised", "kept")]
+    assert losses[0] != losses[1]
+    script("raise")
+    only = json.loads((folder / "rope-10000-0-4-raised_base_0-8.json").read_text())
+    assert (only["parent"], only["base"]) == ("rope-10000-0-4", 500_000)
+    assert only["development"]["python"] not in bits
+    script("last")
+    last = json.loads((folder / "rope-10000-0-4-raised_base_2-8-last.json").read_text())
+    whole = found[last["run"]]["development"]["python"]
+    assert last["window"] == 256
+    for short, long in zip(last["development"]["python"], whole, strict=True):
+        assert short[0] == pytest.approx(long[0], abs=1e-4)  # within L both read the same bytes, with the same base
+        assert short[-1] != long[-1]
     script("vary")
     assert "done" not in capsys.readouterr().out  # there is nothing left to do
     script("seed")

@@ -8,8 +8,9 @@ These are the numbers for a page, from the development part.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,14 @@ from ropebook import results
 from ropebook.figures import BLUE, MUTED, display_figure, figure, name_line
 from ropebook.lab import scores, variants
 from ropebook.lab.claims import LONGER
+from ropebook.lab.model import SCHEMES
 from ropebook.lab.order import id_of
 from ropebook.lab.rule import TEXTS
 from ropebook.lab.trials import EXTENDED, SEEDS, Trial
 from ropebook.lab.trials import LONGER as PLAIN
 
+BASE = SCHEMES[EXTENDED].base
+LENGTH = scores.LENGTH
 LINES: Mapping[str, str] = {
     LONGER: "plain RoPE",
     f"{LONGER}-gaps": "random gaps",
@@ -29,24 +33,42 @@ LINES: Mapping[str, str] = {
     f"{LONGER}-half": "half of each head rotates",
     f"{LONGER}-quarter": "a quarter of each head rotates",
 }
-"""The titles of the models, by the name without the seed."""
-T5 = (*(Trial("t5", seed) for seed in SEEDS), *variants.T5_CANDIDATES)
-"""Models with T5's buckets: those of the chapter, and one seed for each learning rate of
-the table."""
-_NAMES = {
-    "": (340, -8, 4),
-    "-gaps": (1000, 0, 14),
-    "-2048": (1000, 0, -14),
-    "-half": (380, -8, 4),
-    "-quarter": (380, -8, 12),
+"""The titles of the models that were trained from the start, by the name without the seed."""
+FURTHER: Mapping[str, tuple[int, float]] = {
+    LONGER: (0, BASE),
+    f"{LONGER}-raised_base_0-{variants.REACH // LENGTH}": (0, variants.RAISED),
+    **{
+        f"{LONGER}-{name}_base_{steps}-{variants.REACH // LENGTH}": (steps, base)
+        for steps in variants.RAISED_STEPS
+        for name, base in (("kept", BASE), ("raised", variants.RAISED))
+    },
 }
-"""Where each line's name stands: at which position, and how far from the line in
-pixels."""
-RUNS = (*PLAIN, *variants.VARIANTS)
+"""How many steps a finished model was trained further on sequences of 2048 bytes, and with which base, by the name
+without the seed. With 0 steps, it is the plain model."""
+T5 = (
+    *(Trial("t5", seed) for seed in SEEDS),
+    *dict.fromkeys((*variants.T5_CANDIDATES, *variants.t5(variants.T5_RATE))),
+)
+"""Models with T5's buckets: those of the chapter, one seed for each learning rate of
+the table, and more seeds for the best rate."""
+RUNS = (
+    *PLAIN,
+    *variants.VARIANTS,
+    *(
+        of(parent, steps)
+        for steps in variants.RAISED_STEPS
+        for of in (variants.kept, variants.raised)
+        for parent in PLAIN
+    ),
+)
 CONTROL = EXTENDED
 CONTROLS = tuple(Trial(EXTENDED, seed) for seed in (*SEEDS, *variants.MORE_SEEDS))
 """Plain models with half the steps, some of which were trained on a CPU and some on a
 GPU."""
+READ_LAST = tuple(
+    variants.raised(parent, variants.RAISED_STEPS[-1]) for parent in PLAIN
+)
+"""Models that were also measured while they read only the last L bytes."""
 Columns = dict[str, list]
 
 
@@ -56,15 +78,19 @@ def gathered(folder: Path) -> dict[str, object]:
     Runs that are missing are left out. Some of the control runs have no curves.
     """
     lines: dict[str, list[dict]] = {id: [] for id in LINES}
-    for run in (*RUNS, *CONTROLS, *T5):
-        path = folder / f"{run.name}.json"
+    names = [run.name for run in (*RUNS, *CONTROLS, *T5)]
+    names += [variants.untrained(parent) for parent in PLAIN]
+    names += [variants.last(run) for run in READ_LAST]
+    for name in names:
+        path = folder / f"{name}.json"
         if not path.exists():
             continue
         told = json.loads(path.read_text(encoding="utf-8"))
         found = told["development"]
-        lines.setdefault(id_of(run.name)[0], []).append(
+        id, seed = id_of(name)
+        lines.setdefault(id, []).append(
             {
-                "seed": run.seed,
+                "seed": seed,
                 "device": told["provenance"]["device"],
                 "bits": {
                     text: [
@@ -101,47 +127,92 @@ def answers(order: Mapping, id: str, layout: str) -> np.ndarray:
 
 
 def table(found: Mapping, order: Mapping) -> Columns:
-    """Tabulate the models, averaged over seeds.
-
-    The columns contain the loss on Python within L and from 4 L to 8 L, and the answers about records and their order,
-    within and beyond L.
-    """
-    columns: Columns = {
+    """Tabulate the models that were trained from the start, with the columns of `measures`."""
+    return {
         "trained with": list(LINES.values()),
         "seeds": [len(found["lines"][id]) for id in LINES],
+        **measures(found, order, LINES),
     }
+
+
+def further(found: Mapping, order: Mapping) -> Columns:
+    """Tabulate the models that were trained further, with the columns of `measures`, and the order at short distances."""
+    steps, bases = zip(*FURTHER.values(), strict=True)
+    return {
+        "more steps": list(steps),
+        "base": [int(base) for base in bases],
+        **measures(found, order, FURTHER),
+        "order at short distances": [
+            answers(order, _asked(id), "order short").mean() for id in FURTHER
+        ],
+    }
+
+
+def measures(found: Mapping, order: Mapping, ids: Iterable[str]) -> Columns:
+    """Return columns with means over the seeds of each model.
+
+    They contain the loss on Python within L and from 4 L to 8 L, and the answers about records and their order, within
+    and beyond L.
+    """
+    columns: Columns = {}
     for head, band in (("loss within L", 0), ("loss, 4 L to 8 L", -1)):
-        columns[head] = [bits(found, id, "python")[:, band].mean() for id in LINES]
+        columns[head] = [bits(found, id, "python")[:, band].mean() for id in ids]
     for head, layout in (
         ("records within L", "retrieval within"),
         ("records beyond L", "retrieval"),
         ("order within L", "order within"),
         ("order beyond L", "order"),
     ):
-        columns[head] = [answers(order, id, layout).mean() for id in LINES]
+        columns[head] = [answers(order, _asked(id), layout).mean() for id in ids]
     return columns
 
 
-def by_position(found: Mapping, alt: str, caption: str) -> None:
-    """Draw the loss on Python against position, with one line per model, averaged over seeds.
+def _asked(id: str) -> str:
+    """Return the cell of results/order.json with a model's answers. A plain model with a larger base is stored as one
+    with a method."""
+    return f"{LONGER}/raised_base" if "raised_base_0-" in id else id
 
-    Models trained with random gaps are blue, and the others grey.
-    """
+
+class Line(NamedTuple):
+    """A model's line in `by_position`. ``offset`` says how far its name stands from the line, in pixels, at the
+    position ``at``."""
+
+    title: str
+    at: int
+    offset: tuple[int, int]
+    colour: str = MUTED
+
+
+FROM_THE_START = {
+    LONGER: Line(LINES[LONGER], 340, (-8, 4)),
+    f"{LONGER}-gaps": Line(LINES[f"{LONGER}-gaps"], 1000, (0, 14), BLUE),
+    f"{LONGER}-2048": Line(LINES[f"{LONGER}-2048"], 1000, (0, -14)),
+    f"{LONGER}-half": Line(LINES[f"{LONGER}-half"], 380, (-8, 4)),
+    f"{LONGER}-quarter": Line(LINES[f"{LONGER}-quarter"], 380, (-8, 12)),
+}
+AFTERWARDS = {
+    LONGER: Line("as trained", 500, (-8, 8)),
+    f"{LONGER}-kept_base_60-8": Line("60 more steps", 900, (-8, 8)),
+    f"{LONGER}-raised_base_60-8": Line(
+        "60 more steps, base 500,000", 500, (0, -16), BLUE
+    ),
+}
+"""The lines of the page's two figures."""
+
+
+def by_position(
+    found: Mapping, lines: Mapping[str, Line], alt: str, caption: str
+) -> None:
+    """Draw the loss on Python against position, with one line per model, averaged over seeds."""
     edges = np.array(found["edges"])
     middles = (edges[:-1] + edges[1:]) / 2
     fig, ax = figure(480, 330)
-    for id, title in LINES.items():
-        mean = np.mean([one["curves"]["python"] for one in found["lines"][id]], 0)
-        own = id.endswith("-gaps")
-        (line,) = ax.plot(
-            middles,
-            mean,
-            color=BLUE if own else MUTED,
-            linewidth=2.2 if own else 1.4,
-        )
-        place, *offset = _NAMES[id.removeprefix(LONGER)]
-        at = int(np.abs(middles - place).argmin())
-        name_line(line, title, at=at, offset=tuple(offset))
+    for id, one in lines.items():
+        mean = np.mean([seed["curves"]["python"] for seed in found["lines"][id]], 0)
+        width = 1.4 if one.colour == MUTED else 2.2
+        (line,) = ax.plot(middles, mean, color=one.colour, linewidth=width)
+        at = int(np.abs(middles - one.at).argmin())
+        name_line(line, one.title, at=at, offset=one.offset)
     ax.axvline(found["length"], color=MUTED, linewidth=1, linestyle="--")
     ax.set(
         xscale="log",

@@ -166,6 +166,8 @@ MORE = tuple(
 )
 """More seeds of every scheme except T5 (which is retrained with all its seeds), and
 of the models that methods are applied to."""
+T5_RATE = 0.02
+"""The best of the `BIAS_RATES`, by `choose_rate` (tests check that it is)."""
 T5_CANDIDATES = tuple(
     Variant("t5", 0, variant=f"bias-{rate}", bias_lr=rate) for rate in BIAS_RATES
 )
@@ -260,6 +262,20 @@ def raised(parent: Trial, steps: int) -> Further:
     'rope-10000-0-3200-raised_base_60-8'
     """
     return further(parent, f"raised_base_{steps}", REACH // parent.length, steps)
+
+
+def untrained(parent: Trial) -> str:
+    """Return the name under which a finished model is measured with the base `RAISED` and without further training.
+
+    >>> untrained(twice(Trial(EXTENDED)))
+    'rope-10000-0-3200-raised_base_0-8'
+    """
+    return raised(parent, 1).name.replace("_1-", "_0-")
+
+
+def last(run: Further) -> str:
+    """Return the name under which a model is measured while it reads only the last L bytes."""
+    return f"{run.name}-last"
 
 
 def kept(parent: Trial, steps: int) -> Further:
