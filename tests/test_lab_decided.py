@@ -80,7 +80,9 @@ def test_tables_show_signs_stars_and_what_was_not_asked(found):
     assert row["loss within L"] == "+0.00"
     assert row["loss beyond L"].startswith("−")
     assert row["loss beyond L"].endswith("*")
-    rows = decided.verdicts(found, ["kept sinusoidal", "kept t5", "RoPE extrapolates better python"])
+    rows = decided.verdicts(
+        found, ["kept sinusoidal", "RoPE extrapolates better language", "RoPE extrapolates better python"]
+    )
     assert rows["claim"][0].startswith("sinusoidal: as many")
     assert rows["claim"][2] == decided.verdict(found, "RoPE extrapolates better python")["text"]
     assert rows["outcome"] == ["holds", "not asked", "holds"]

@@ -8,6 +8,7 @@ from matplotlib import pyplot as plt
 
 from ropebook import results
 from ropebook.lab import trained as T
+from ropebook.lab import trials, variants
 
 PLAIN, GAPS = T.LONGER, f"{T.LONGER}-gaps"
 
@@ -45,13 +46,41 @@ def test_the_table_has_a_row_for_each_model(found):
     assert columns["order beyond L"][at] == pytest.approx(np.mean(each))
 
 
-def test_each_line_of_the_figure_has_its_name(found, monkeypatch):
+@pytest.mark.parametrize("lines", [T.FROM_THE_START, T.AFTERWARDS])
+def test_each_line_of_the_figure_has_its_name(found, monkeypatch, lines):
     drawn = []
     monkeypatch.setattr(T, "display_figure", lambda fig, alt, caption: drawn.append((fig, caption)))
-    T.by_position(found, "alt", "A caption.")
+    T.by_position(found, lines, "alt", "A caption.")
     ((fig, caption),) = drawn
     (ax,) = fig.axes
-    assert {text.get_text() for text in ax.texts} == set(T.LINES.values())
-    assert len(ax.lines) == len(T.LINES) + 1
+    assert {text.get_text() for text in ax.texts} == {one.title for one in lines.values()}
+    assert len(ax.lines) == len(lines) + 1
     assert caption.startswith("A caption. Measured on")
     plt.close(fig)
+
+
+def test_the_figures_show_models_of_the_tables():
+    assert set(T.FROM_THE_START) == set(T.LINES)
+    assert set(T.AFTERWARDS) < set(T.FURTHER)
+
+
+def test_models_trained_further_have_a_row_for_each_number_of_steps_and_base(found):
+    order = results.load("order")
+    columns = T.further(found, order)
+    rows = list(zip(columns["more steps"], columns["base"], strict=True))
+    assert sorted(rows) == sorted((steps, base) for steps in (0, *variants.RAISED_STEPS) for base in (10_000, 500_000))
+    at = rows.index((60, 500_000))
+    told = [results.load(f"rope-10000-{seed}-3200-raised_base_60-8")["development"]["python"] for seed in trials.SEEDS]
+    assert columns["loss, 4 L to 8 L"][at] == pytest.approx(np.mean([row[-1] for one in told for row in one]), abs=1e-3)
+    untrained = order["cells"][f"{PLAIN}/raised_base"]
+    scores = [
+        one["order short"]["score"] for seed, one in zip(untrained["seeds"], untrained["each"], strict=True) if seed < 3
+    ]
+    assert columns["order at short distances"][rows.index((0, 500_000))] == pytest.approx(np.mean(scores))
+
+
+def test_the_rate_of_the_table_is_the_best_candidate():
+    within = {
+        one.bias_lr: variants.within_bits(results.load(one.name)["development"]) for one in variants.T5_CANDIDATES
+    }
+    assert variants.choose_rate(within) == variants.T5_RATE
