@@ -80,7 +80,9 @@ def test_models_trained_further_have_a_row_for_each_number_of_steps_and_base(fou
 
 
 def test_the_rate_of_the_table_is_the_best_candidate():
-    within = {
-        one.bias_lr: variants.within_bits(results.load(one.name)["development"]) for one in variants.T5_CANDIDATES
-    }
+    folder = results.find("rope-10000-0-3200-gaps").parent
+    within = {}
+    for one in variants.T5_CANDIDATES:
+        told = json.loads((folder / f"{one.name}.json").read_text(encoding="utf-8"))
+        within[one.bias_lr] = variants.within_bits(told["development"])
     assert variants.choose_rate(within) == variants.T5_RATE
