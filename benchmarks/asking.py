@@ -92,7 +92,8 @@ def models() -> list[str]:
     sorted by seed, with the extended models of each seed first."""
     names = []
     for path in sorted(weights_of("*").parent.glob("*.safetensors")):
-        if run_of(path.stem).get("method", "none").startswith(("none", "raised_base", "kept_base")):
+        run = run_of(path.stem)
+        if run.get("method", "none") == "none" or variants.is_further(run):
             names.append(path.stem)
     return sorted(names, key=lambda name: (order.id_of(name)[1], not order.is_extended(name)))
 
@@ -108,7 +109,7 @@ def trained(name: str) -> LanguageModel:
 def rotating(name: str) -> bool:
     """Return whether every layer of the model rotates whole heads."""
     run = run_of(name)
-    changed = run.get("rotary_dim") or "base" in run.get("method", "")
+    changed = run.get("rotary_dim") or variants.is_further(run)
     return SCHEMES[run["scheme"]].base is not None and run["scheme"] != "alternate" and not changed
 
 
@@ -261,7 +262,7 @@ def shares(model: LanguageModel, tokens: torch.Tensor) -> list[float]:
 
 def attack(names: list[str], text: parts.Parts) -> None:
     """Test the pair that a model's own map names, the pairs next to it, and its twin: the pair whose share of the query
-    and key lengths is closest to that of the named pair."""
+    and key lengths is closest to that of the named pair. Models that were trained further are tested as they are."""
     for name in filter(rotating, names):
         path = folder() / f"map-{name}.json"
         identity = identity_of(name, text, ATTACKS)
@@ -294,6 +295,11 @@ def attack(names: list[str], text: parts.Parts) -> None:
             },
         }
         store(f"attack-{name}", identity, measured, start)
+    for name in names:
+        identity = identity_of(name, text, ATTACKS)
+        if variants.is_further(run_of(name)) and not done(f"attack-{name}", identity):
+            start = time.perf_counter()
+            store(f"attack-{name}", identity, {"further": answers(trained(name), made(ATTACKS, text))}, start)
 
 
 # --- The second rule --------------------------------------------------------------------------------------------------

@@ -255,6 +255,11 @@ def gathered(folder: Path) -> dict[str, object]:
         if is_extended(name):  # the page draws only these maps, and maps are large
             one["products"] = told[f"map-{name}"]["products"]
     attacks = {one["model"]: _attack(one) for one in told.values() if "twin" in one}
+    further = {
+        one["model"]: _scores(one["further"])
+        for one in told.values()
+        if "further" in one
+    }
     first = next(iter(told.values()))
     return {
         "corpus": first["corpus"],
@@ -263,22 +268,25 @@ def gathered(folder: Path) -> dict[str, object]:
         "cells": cells,
         "maps": maps,
         "attacks": attacks,
+        "further": further,
+    }
+
+
+def _scores(letters: Mapping) -> dict[str, float]:
+    """Return the order score in each layout."""
+    return {
+        name: round(float(np.mean(asking.by_context(rows, "order"))), 4)
+        for name, rows in letters.items()
     }
 
 
 def _attack(told: Mapping) -> dict[str, object]:
-    def scores(letters: Mapping) -> dict[str, float]:
-        return {
-            name: round(float(np.mean(asking.by_context(rows, "order"))), 4)
-            for name, rows in letters.items()
-        }
-
     return {
         "pair": told["pair"],
         "twin": told["twin"],
-        "plain": scores(told["plain"]),
+        "plain": _scores(told["plain"]),
         "pairs": {
-            way: {at: scores(one) for at, one in by_pair.items()}
+            way: {at: _scores(one) for at, one in by_pair.items()}
             for way, by_pair in told["pairs"].items()
         },
         **{

@@ -264,6 +264,15 @@ def raised(parent: Trial, steps: int) -> Further:
     return further(parent, f"raised_base_{steps}", REACH // parent.length, steps)
 
 
+def is_further(run: Mapping[str, object]) -> bool:
+    """Return whether a training run, as stored with its results, is one of `raised` or `kept`.
+
+    >>> is_further(vars(kept(twice(Trial(EXTENDED)), 60))), is_further({"scheme": "none"})
+    (True, False)
+    """
+    return "_base_" in str(run.get("method", ""))
+
+
 def untrained(parent: Trial) -> str:
     """Return the name under which a finished model is measured with the base `RAISED` and without further training.
 
