@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sphinxcontrib.katex
+from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
@@ -20,6 +24,7 @@ from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 from tests.scripts import extension
 from tests.together import together
 from tools import bundle
+from tools.paths import BOOK
 
 finding, shell, wrapping = map(extension, ("finding", "shell", "wrapping"))
 
@@ -27,22 +32,16 @@ PYDATA, BOOK_THEME = "pydata_sphinx_theme/theme/pydata_sphinx_theme", "sphinx_bo
 # Each patch, the file that it changes, and the text that it looks for in the file. {{ … }} is part of the template
 # itself.
 PATCHES = {
-    "the theme that is known before any script has come": (
-        f"{PYDATA}/layout.html",
-        'dataset.theme = localStorage.getItem("theme") || "{{ default_mode }}"',
-    ),
-    "icons as pictures": (f"{PYDATA}/static/webpack-macros.html", "_static/scripts/fontawesome.js"),
     "icons as a font": (
         f"{PYDATA}/static/styles/pydata-sphinx-theme.css",
         "vendor/fontawesome/webfonts/fa-solid-900.woff2",
     ),
-    "preload hints": (f"{PYDATA}/static/webpack-macros.html", '<link rel="preload" as="script"'),
-    "Sphinx's search on every page": (f"{PYDATA}/layout.html", "_static/searchtools.js"),
-    "Sphinx's words on every page": (f"{PYDATA}/layout.html", "_static/language_data.js"),
-    "Sphinx's index on every page": (f"{PYDATA}/layout.html", "searchindex.js"),
-    "one viewport too many, by Sphinx": ("sphinx/themes/basic/layout.html", '<meta name="viewport"'),
-    "one viewport too many, by the theme": (f"{PYDATA}/layout.html", '<meta name="viewport"'),
-    "names that may be broken": ("sphinx/writers/html5.py", '<span class="pre">%s</span>'),
+    "the theme's block of style sheets": (f"{PYDATA}/layout.html", "{%- block css %}"),
+    "the theme's block of search scripts": (f"{PYDATA}/layout.html", "{%- block extrahead %}"),
+    "the theme's block of scripts": (f"{PYDATA}/layout.html", "{%- block scripts_end %}{{ _webpack.body_post() }}"),
+    "Sphinx's block of scripts": ("sphinx/themes/basic/layout.html", "{%- block scripts %}\n    {{- script() }}"),
+    "tags that come first": ("sphinx/themes/basic/layout.html", "    {{- metatags }}\n    {%- block htmltitle %}"),
+    "names that may be broken": ("sphinx/writers/html5.py", "if self.protect_literal_text:"),
     "the label of a folded cell": ("myst_nb/sphinx_.py", '<summary aria-label="Toggle hidden content">'),
     "a list of citations": ("docutils/writers/_html_base.py", '<div role="list" class="citation-list">'),
     "a citation's role": ("docutils/writers/_html_base.py", 'role="doc-biblioentry"'),
@@ -62,18 +61,16 @@ def text(name: str) -> str:
 @together("patch", PATCHES)
 def test_what_is_patched_is_still_there(patch):
     name, wanted = PATCHES[patch]
-    assert wanted in text(name), f"{patch}: {name} has no {wanted!r} any more; look at tools/bundle.py and shell.py"
+    assert wanted in text(name), (
+        f"{patch}: {name} has no {wanted!r} any more; look at layout.html, tools/bundle.py and shell.py"
+    )
 
 
 def test_what_the_bundle_looks_for_is_what_the_theme_writes():
-    written = PATCHES["the theme that is known before any script has come"][1]
-    assert written.replace("{{ default_mode }}", "auto").removeprefix("document.documentElement.") == bundle.THEME
     assert f"{bundle.FONT}.woff2" in PATCHES["icons as a font"][1]
-    head = text(f"{PYDATA}/static/webpack-macros.html") + text(f"{PYDATA}/layout.html")
-    taken = [tag.strip() for tag in bundle.NEEDLESS.findall(head)]
-    assert len(taken) == 6  # an icon font, two preload hints, and three search scripts
     assert bundle.MEASURED.search(text(f"{PYDATA}/static/scripts/pydata-sphinx-theme.js"))
-    assert bundle.LOADED.search(text(f"{BOOK_THEME}/static/sbt-webpack-macros.html"))
+    loaded = re.findall(r"_static/([\w/-]+\.(?:css|js))", text(f"{PYDATA}/static/webpack-macros.html"))
+    assert list(dict.fromkeys(loaded)) == [*bundle.THEME_SHEETS, "scripts/fontawesome.js", *bundle.THEME_SCRIPTS]
 
 
 @together(
@@ -100,9 +97,11 @@ def test_the_renderer_of_formulas_is_started_as_it_was():
 # --- What the packages write for a small site -------------------------------------------------------------------------
 
 CONF = """
-extensions = ["myst_nb", "sphinx_design", "sphinx_thebe", "sphinx_togglebutton"]
+extensions = ["myst_nb", "sphinx_design", "sphinx_thebe", "sphinx_togglebutton", *{more}]
 html_theme = "sphinx_book_theme"
 python_maximum_signature_line_length = 20
+templates_path = {templates}
+html_theme_options = {{"logo": {{"text": "Book"}}}}
 """
 PAGE = """# Page
 
@@ -114,22 +113,29 @@ PAGE = """# Page
 x = 1
 ```
 
-```{py:function} turned(first: int, second: int) -> int
+```{py:function} turned_by(first: int, second: int) -> int
 ```
 """
+FORMULA = '```{raw} html\n<span class="katex">x</span>\n```\n'
+PAGES = {
+    "index": PAGE,
+    "seen": f"# Page\n\n{FORMULA}",
+    "folded": f"# Page\n\n```{{raw}} html\n<details>\n```\n\n{FORMULA}\n```{{raw}} html\n</details>\n```\n",
+}
 
 
 class Site:
-    """A built site with one page.
+    """A built site.
 
-    text: the page's HTML.
-    assets: the names or texts of the scripts and style sheets that it would load.
+    texts: the HTML of each page, and ``text`` that of the first.
+    assets: the names or texts of the scripts and style sheets that the first page would load.
     written: the names of all files.
     """
 
-    def __init__(self, folder: Path, search: bool) -> None:
-        (folder / "conf.py").write_text(CONF, encoding="utf-8")
-        (folder / "index.md").write_text(PAGE, encoding="utf-8")
+    def __init__(self, folder: Path, search: bool, templates: Sequence[str] = (), more: Sequence[str] = ()) -> None:
+        (folder / "conf.py").write_text(CONF.format(templates=[*templates], more=[*more]), encoding="utf-8")
+        for name, page in PAGES.items():
+            (folder / f"{name}.md").write_text(page, encoding="utf-8")
         self.assets: list[str] = []
         with patch_docutils(), docutils_namespace():  # otherwise later builds of this process lack their parsers
             app = Sphinx(folder, folder, folder / "out", folder / "read", "html", status=None, warning=None)
@@ -137,7 +143,8 @@ class Site:
             if not search:
                 finding.leave_out_whole_pages(app)
             app.build()
-        self.text = (Path(app.outdir) / "index.html").read_text(encoding="utf-8")
+        self.texts = {name: (Path(app.outdir) / f"{name}.html").read_text(encoding="utf-8") for name in PAGES}
+        self.text = self.texts["index"]
         self.written = {path.name for path in Path(app.outdir).iterdir()}
 
     def _note(self, app, pagename, templatename, context, doctree):
@@ -149,6 +156,19 @@ class Site:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory) -> Site:
     return Site(tmp_path_factory.mktemp("small"), search=True)
+
+
+def set_up_ours(app: Sphinx) -> None:
+    app.set_translator("html", shell.Writer)
+    app.connect("html-page-context", shell.drop_unused, priority=900)
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory) -> Site:
+    """The site with the book's layout."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(sys.modules, "ours", SimpleNamespace(setup=set_up_ours))
+        return Site(tmp_path_factory.mktemp("ours"), search=True, templates=[str(BOOK / "_templates")], more=["ours"])
 
 
 @together("kind", shell.UNUSED.pattern.split("|"))
@@ -166,13 +186,72 @@ def test_an_empty_column_heading_is_a_heading(small):
     assert shell.EMPTY_HEADING in small.text
 
 
+def head(text: str) -> Tag:
+    return BeautifulSoup(text, "html.parser").head
+
+
+def told(tag: Tag) -> str:
+    return (
+        f"{tag.name} {tag.get('name') or ' '.join(tag.get('rel', ())) or tag.get('src', '').partition('?')[0]}".strip()
+    )
+
+
+def test_the_head_has_only_what_our_layout_replaces_or_repeats(small):
+    assert {told(tag) for tag in head(small.text).find_all(["meta", "link", "script", "noscript"])} == {
+        "meta",  # the charset
+        "meta viewport",
+        "script",
+        "noscript",
+        "link stylesheet",
+        "link preload",
+        *(f"script _static/{one}.js" for one in ("scripts/fontawesome", "searchtools", "language_data")),
+        "script searchindex.js",
+        *(f"script _static/{one}.js" for one in ("documentation_options", "doctools", "sphinx_highlight")),
+        *(
+            f"script _static/{one}.js"
+            for one in ("togglebutton", "design-tabs", "sphinx-thebe", "scripts/sphinx-book-theme")
+        ),
+        *(f"link {one}" for one in ("index", "search")),
+        *(f"meta docsearch:{one}" for one in ("language", "version")),
+    }
+    assert 'dataset.theme = localStorage.getItem("theme") || "' in small.text
+
+
+def test_our_pages_load_one_style_sheet_and_one_script(small, ours):
+    assert [tag["href"] for tag in BeautifulSoup(ours.text, "html.parser").select("link[rel=stylesheet]")] == [
+        "_static/book.css?v="
+    ]
+    assert re.findall(r'<script[^>]*\bsrc="[^>]*>', ours.text) == ['<script defer src="_static/book.js?v=">']
+    for needless in ("DOCUMENTATION_OPTIONS", '<link rel="preload"', 'getItem("theme")'):
+        assert needless not in ours.text
+    assert [small.text.count('name="viewport"'), ours.text.count('name="viewport"')] == [3, 1]
+
+
+def test_the_bundle_has_what_the_pages_loaded_otherwise(ours):
+    bundled = {*shell.loaded["css_files"], *shell.loaded["script_files"]}
+    wanted = {one.split()[0].removeprefix("_static/") for one in ours.assets if one.startswith("_static/")}
+    assert bundled == {one for one in wanted if not shell.UNUSED.search(one)}
+    assert {"pygments.css", "styles/sphinx-book-theme.css", "scripts/sphinx-book-theme.js", "doctools.js"} <= bundled
+
+
+def test_the_look_is_known_before_any_file_has_come(ours):
+    assert "prefers-color-scheme" in ours.text[: ours.text.index('<link rel="stylesheet"')]
+
+
+@together(("name", "asked"), [("index", False), ("seen", True), ("folded", False)])
+def test_fonts_of_formulas_that_are_seen_at_once_are_asked_for_at_once(ours, name, asked):
+    first = str(head(ours.texts[name])).partition("</script>")[0]
+    assert "`_static/${name}.woff2`" in first
+    assert ('"fonts/literata-400-normal"' in first, '"katex/fonts/KaTeX_Main-Regular"' in first) == (True, asked)
+
+
+def test_a_name_may_be_broken_after_an_underscore(small, ours):
+    assert '<span class="pre">turned_by</span>' in small.text
+    assert '<span class="pre">turned_<wbr>by</span>' in ours.text
+
+
 def test_a_code_block_is_a_pre_in_a_div(small):
     assert [re.sub("<.*?>", "", found[2]) for found in wrapping.BLOCK.findall(small.text)] == ["x = 1\n"]
-
-
-def test_the_theme_writes_settings_for_the_scripts_of_sphinx(small):
-    assert len(bundle.SETTINGS.findall(small.text)) == 2
-    assert "DOCUMENTATION_OPTIONS." not in bundle.SETTINGS.sub("", small.text)
 
 
 def test_sphinx_writes_no_index_if_it_is_told_not_to(small, tmp_path):

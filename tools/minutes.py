@@ -78,7 +78,7 @@ def of(page: str) -> float:
     """
     found = ARTICLE.search(page)
     reader = _Reader()
-    reader.feed(found[0] if found else page)
+    reader.feed((found[0] if found else page).replace("<wbr>", ""))  # a name counts as one word
     return reader.words / WORDS + reader.formulas / FORMULAS + reader.figures / FIGURES + reader.cells / CELLS
 
 

@@ -23,6 +23,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
 from sphinx_design.dropdown import dropdown_main, dropdown_title
 
 from tools import assets, bundle, execute, fonts, minutes, notebooks, takeaway, weights
@@ -31,8 +32,11 @@ from tools.paths import BOOK, ROOT
 LOGGER = logging.getLogger(__name__)
 
 # Files that Jupyter Book loads on every page. They are for features that this book doesn't use (live kernels, tabs,
-# cards), or for ones that work here without a script (folded boxes are <details>).
-UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design")
+# cards), or for ones that work here without a script (folded boxes are <details>), or they are options for Sphinx's
+# own scripts, which never use them.
+UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design|DOCUMENTATION_OPTIONS")
+# This script isn't bundled with the others, because only pages with figures load it.
+HOST = "explorer-host.js"
 SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
 EMPTY_HEADING = '<th class="head"><p></p></th>'
 MACHINERY = (BOOK / "_ext", BOOK / "_templates", ROOT / "tools")
@@ -61,6 +65,8 @@ def machinery() -> str:
 
 
 def prepare_assets(app: Sphinx, config: object) -> None:
+    for names in loaded.values():
+        names.clear()
     sphinxcontrib.katex.NODEJS_BINARY = assets.node()
     # On a busy machine, the default of five seconds isn't enough.
     sphinxcontrib.katex.STARTUP_TIMEOUT = sphinxcontrib.katex.RENDER_TIMEOUT = 60.0
@@ -94,7 +100,8 @@ def start_renderer(rundir: Path, timeout: float) -> tuple[subprocess.Popen, sock
             time.sleep(0.01)
 
 
-LONG_NAME = re.compile(r'(<span class="pre">)(\w*[a-z]_[a-z]\w{8,})<')
+loaded: dict[str, dict[str, None]] = {"css_files": {}, "script_files": {}}
+"""The style sheets and scripts of the pages that were written, in order and relative to `_static`. They are bundled."""
 
 
 def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
@@ -105,8 +112,10 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
 
     if context.get("title") == context.get("docstitle"):
         context["docstitle"] = ""  # otherwise the title of the first page would contain the book's name twice
-    for kind in ("script_files", "css_files"):
-        context[kind] = [asset for asset in context[kind] if used(asset)]
+    for kind, names in loaded.items():
+        left = sorted((asset for asset in context[kind] if used(asset)), key=lambda asset: asset.priority)
+        context[kind] = [asset for asset in left if not asset.filename or asset.filename.endswith(HOST)]
+        names.update({asset.filename.removeprefix("_static/"): None for asset in left if asset not in context[kind]})
     # sphinx-thebe also writes its configuration into the body of the page.
     body = re.sub(r'<script type="text/x-thebe-config">.*?</script>', "", context.get("body", ""), flags=re.DOTALL)
     body = re.sub(r"<script>kernelName = .*?</script>", "", body)
@@ -118,9 +127,25 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
     # An empty column heading is not a heading.
     body = body.replace(EMPTY_HEADING, "<td></td>")
     body = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
-    # Long names in code may be wrapped after an underscore.
-    body = LONG_NAME.sub(lambda name: f"{name[1]}{name[2].replace('_', '_<wbr/>')}<", body)
     context["body"] = body.replace(' role="doc-biblioentry"', "")
+
+
+# -- names in code -----------------------------------------------------------------------------------------------------
+
+
+class Writer(HTML5Translator):
+    """Sphinx's writer of HTML, except that names in code may be wrapped after an underscore, and nowhere else. It also
+    leaves out docutils' viewport, because Sphinx's template writes one."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        self.meta = [tag for tag in self.meta if 'name="viewport"' not in tag]
+
+    def visit_Text(self, node: nodes.Text) -> None:
+        start = len(self.body)
+        super().visit_Text(node)
+        if self.protect_literal_text:
+            self.body[start:] = [text.replace("_", "_<wbr>") for text in self.body[start:]]
 
 
 # -- how a page describes itself to search engines --------------------------------------------------------------------
@@ -193,7 +218,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         notebooks.write_beside(app, Path(app.outdir) / "notebooks")
         takeaway.pack(Path(app.outdir) / "notebooks")
         minutes.fill(Path(app.outdir) / "book")
-        bundle.bundle(Path(app.outdir))
+        bundle.bundle(Path(app.outdir), *loaded.values())
 
 
 # -- folded boxes -----------------------------------------------------------------------------------------------------
@@ -324,6 +349,7 @@ def check_alternative_text(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict:
     app.setup_extension("tools.notebooks")
     app.add_config_value("ropebook_machinery", machinery(), "env", str)
+    app.set_translator("html", Writer)
     app.connect("config-inited", prepare_assets)
     app.connect("html-page-context", drop_unused, priority=900)
     app.connect("html-page-context", describe)
