@@ -18,6 +18,7 @@ import pytest
 import sphinxcontrib.katex
 from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
+from sphinx.highlighting import PygmentsBridge
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 
@@ -42,6 +43,7 @@ PATCHES = {
     "Sphinx's block of scripts": ("sphinx/themes/basic/layout.html", "{%- block scripts %}\n    {{- script() }}"),
     "tags that come first": ("sphinx/themes/basic/layout.html", "    {{- metatags }}\n    {%- block htmltitle %}"),
     "names that may be broken": ("sphinx/writers/html5.py", "if self.protect_literal_text:"),
+    "code with long lines": ("sphinx/highlighting.py", "self.formatter = self.html_formatter"),
     "the label of a folded cell": ("myst_nb/sphinx_.py", '<summary aria-label="Toggle hidden content">'),
     "a list of citations": ("docutils/writers/_html_base.py", '<div role="list" class="citation-list">'),
     "a citation's role": ("docutils/writers/_html_base.py", 'role="doc-biblioentry"'),
@@ -113,6 +115,13 @@ PAGE = """# Page
 x = 1
 ```
 
+```{code-block} text
+:class: output
+a        b
+c        d
+e        f
+```
+
 ```{py:function} turned_by(first: int, second: int) -> int
 ```
 """
@@ -161,13 +170,15 @@ def small(tmp_path_factory) -> Site:
 def set_up_ours(app: Sphinx) -> None:
     app.set_translator("html", shell.Writer)
     app.connect("html-page-context", shell.drop_unused, priority=900)
+    wrapping.setup(app)
 
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory) -> Site:
-    """The site with the book's layout."""
+    """The site with the book's layout, and with its code written as on the book's pages."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(sys.modules, "ours", SimpleNamespace(setup=set_up_ours))
+        patched.setattr(PygmentsBridge, "html_formatter", PygmentsBridge.html_formatter)
         return Site(tmp_path_factory.mktemp("ours"), search=True, templates=[str(BOOK / "_templates")], more=["ours"])
 
 
@@ -250,8 +261,10 @@ def test_a_name_may_be_broken_after_an_underscore(small, ours):
     assert '<span class="pre">turned_<wbr>by</span>' in ours.text
 
 
-def test_a_code_block_is_a_pre_in_a_div(small):
-    assert [re.sub("<.*?>", "", found[2]) for found in wrapping.BLOCK.findall(small.text)] == ["x = 1\n"]
+def test_code_is_written_by_our_formatter_which_gets_its_option(small, ours):
+    code, printed = BeautifulSoup(ours.text, "html.parser").select("div.highlight > pre")
+    assert [code.get_text(), printed["class"]] == ["x = 1\n", ["in-columns"]]
+    assert not BeautifulSoup(small.text, "html.parser").select("pre.in-columns")
 
 
 def test_sphinx_writes_no_index_if_it_is_told_not_to(small, tmp_path):

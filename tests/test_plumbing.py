@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
-import re
-
+from bs4 import BeautifulSoup
+from docutils import nodes
+from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from tests.scripts import extension
 from tests.together import together
@@ -71,42 +75,65 @@ def test_a_page_may_say_itself_what_is_folded():
 # --- Long lines and wide tables ---------------------------------------------------------------------------------------
 
 
-def wrapped(lines, before=""):
-    text = f'{before}<div class="highlight"><pre><span></span>{lines}\n</pre></div>'
-    return wrapping.BLOCK.sub(wrapping.wrap, text)
+def wrapped(code, **options):
+    return highlight(code, PythonLexer(), wrapping.Wrapping(**options))
 
 
 def test_only_long_lines_become_elements_and_no_letter_changes():
-    short, long = "x = 1", f'    <span class="n">y</span> = &quot;{50 * "z"}&quot;'
-    found = wrapped(f"{short}\n{long}\n{short}")
-    assert f'{short}\n<span class="long in-4">{long}\n</span>{short}\n' in found
-    assert re.sub("<[^>]*>", "", found) == re.sub("<[^>]*>", "", f"{short}\n{long}\n{short}\n")
+    code = f'x = 1\n    y = "<{50 * "z"}"\n\n\nx = 1\n'
+    plain = highlight(code, PythonLexer(), HtmlFormatter())
+    lines = plain.splitlines(keepends=True)
+    lines[1] = f'<span class="long in-4">{lines[1]}</span>'
+    assert wrapped(code) == "".join(lines)
 
 
 def test_a_line_is_as_long_as_it_is_seen():
-    assert 'class="long ' not in wrapped("".join(f'<span class="n">{letter}</span>&lt;' for letter in "abcdefghij"))
+    code = "<".join("abcdefghijklmnop")
+    assert len(highlight(code, PythonLexer(), HtmlFormatter())) > 10 * len(code)
+    assert 'class="long ' not in wrapped(code)
+
+
+def printed(text, *classes):
+    document = new_document("page")
+    document += nodes.literal_block(text, text, classes=list(classes))
+    wrapping.PrintedColumns(document).run()
+    return wrapped(text, **document[0].get("highlight_args", {}))
 
 
 def test_what_was_printed_in_columns_scrolls_and_other_output_wraps():
-    printed = '<div class="output stream highlight-myst-ansi notranslate">'
-    assert '<pre class="in-columns">' in wrapped("name        10\nother       11\nthird       12", printed)
-    assert 'class="long ' in wrapped(f"name        10\nother       {50 * 'z'}", printed)
-    assert 'class="long ' in wrapped(f"a sentence {50 * 'z'}", printed)
-    assert "in-columns" not in wrapped("x = 1    # a comment", '<div class="cell_input docutils container">')
+    columns = f"name        10\nother       11\nthird       {50 * 'z'}"
+    assert '<pre class="in-columns">' in printed(columns, "output", "stream")
+    assert 'class="long ' not in printed(columns, "output", "stream")
+    for text in (f"name        10\nother       {50 * 'z'}", f"a sentence {50 * 'z'}"):
+        assert 'class="long ' in printed(text, "output", "stream")
+    assert "in-columns" not in printed(3 * "x = 1    # a comment\n")
 
 
 def test_a_table_is_wide_if_its_words_are():
-    def box(count):
+    def box(count, kind="book-table"):
         cells = "".join(f"<th>{'number' * 2}</th>" for _ in range(count))
-        table = f'<table class="book-table"><thead><tr>{cells}</tr></thead><tbody></tbody></table>'
-        return wrapping.TABLE.sub(wrapping.widen, f'<div class="table-box">{table}</div>')
+        table = f'<table class="{kind}"><thead><tr>{cells}</tr></thead><tbody></tbody></table>'
+        document = new_document("page")
+        html = f'<div class="table-box">{table}</div>'
+        document += nodes.raw(html, html, format="html")
+        wrapping.WideTables(document).run()
+        return document.astext()
 
     assert "full-width" not in box(5)
-    assert box(6).startswith('<div class="table-box full-width">')
+    assert box(6).startswith('<div class="table-box full-width"><table class="book-table">')
+    assert "full-width" not in box(6, "book-table guide-table")
+
+
+def least_width(table):
+    return wrapping.least_width(BeautifulSoup(table, "html.parser"))
 
 
 def test_a_head_breaks_between_its_words_and_a_number_does_not():
     head = '<table><thead><tr><th class="number">a b c d e f</th></tr></thead><tbody>{}</tbody></table>'
-    assert wrapping.least_width(head.format("")) < wrapping.least_width(
-        head.format('<tr><td class="number">10 – 20</td></tr>')
-    )
+    assert least_width(head.format("")) < least_width(head.format('<tr><td class="number">10 – 20</td></tr>'))
+
+
+def test_what_is_only_spoken_takes_no_room():
+    row = "<tr><td class='number'>{}</td></tr>"
+    spoken = "<strong>10<span class='visually-hidden'> (best)</span></strong>"
+    assert least_width(row.format(spoken)) == least_width(row.format("10"))

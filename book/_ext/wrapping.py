@@ -10,85 +10,113 @@ is more.
 from __future__ import annotations
 
 import re
-from html import unescape
+from collections.abc import Iterable, Iterator
+from typing import TextIO
 
+from bs4 import BeautifulSoup, Tag
 from docutils import nodes
+from pygments.formatters import HtmlFormatter
 from sphinx.application import Sphinx
+from sphinx.highlighting import PygmentsBridge
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
-BLOCK = re.compile(r'(<div class="highlight"><pre)(>(?:<span></span>)?)(.*?)(</pre></div>)', re.DOTALL)
-MARKUP = re.compile(r"<[^>]*>")
 COLUMNS = re.compile(r"\S {2,}\S")
-PRINTED = re.compile(r'<div class="output [^"]*highlight-[^"]*">\s*$')
 FITS = 36  # the number of characters in a line that fits on every screen
 DEEPEST = 16  # the deepest indentation that is kept (`code.css` has a rule for each)
 ROWS = 3  # the smallest number of lines with columns that count as a table
 
-TABLE = re.compile(r'<div class="table-box">(<table class="book-table">.*?</table>)</div>', re.DOTALL)
-ROW = re.compile(r"<tr\b.*?</tr>", re.DOTALL)
-CELL = re.compile(r"<t[hd]\b([^>]*)>(.*?)</t[hd]>", re.DOTALL)
+BOX = '<div class="table-box"><table class="book-table">'
 NARROW, LETTER, PADDING = 684, 8, 29  # in pixels: the widths of the text column, a letter, and a cell's padding
 
 
-def wrap(block: re.Match) -> str:
-    """Return a code block whose long lines are separate elements. Each of them has its indentation as a class, since
-    a style attribute would need an exception from the site's Content-Security-Policy.
+class Wrapping(HtmlFormatter):
+    """Formatter in whose code blocks long lines are separate elements. Each of them has its indentation as a class,
+    since a style attribute would need an exception from the site's Content-Security-Policy. With the option
+    ``in_columns``, lines stay as they are, and the block has this class instead.
 
-    >>> print(wrap(BLOCK.search('<div class="highlight"><pre><span></span>a\\n    ' + 50 * "b" + '\\nc</pre></div>')))
+    >>> from pygments import highlight, lexers
+    >>> print(highlight("a\\n    " + 50 * "b" + "\\nc", lexers.TextLexer(), Wrapping()))
     <div class="highlight"><pre><span></span>a
     <span class="long in-4">    bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
-    </span>c</pre></div>
+    </span>c
+    </pre></div>
+    <BLANKLINE>
     """
-    opening, head, lines, end = block.groups()
-    before = block.string[max(0, block.start() - 200) : block.start()]
-    text = unescape(MARKUP.sub("", lines))
-    if PRINTED.search(before) and sum(bool(COLUMNS.search(line.strip())) for line in text.splitlines()) >= ROWS:
-        return f'{opening} class="in-columns"{head}{lines}{end}'
-    return "".join([opening, head, *map(_line, lines.splitlines(keepends=True)), end])
+
+    def format_unencoded(self, tokensource: Iterable[tuple], outfile: TextIO) -> None:
+        tokens = list(tokensource)
+        self.texts = iter("".join(text for _, text in tokens).split("\n"))
+        super().format_unencoded(tokens, outfile)
+
+    def wrap(self, source: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        if self.options.get("in_columns"):
+            for is_line, text in super().wrap(source):
+                yield is_line, text.replace("<pre>", '<pre class="in-columns">') if not is_line else text
+        else:
+            yield from super().wrap((is_line, self._line(text) if is_line else text) for is_line, text in source)
+
+    def _line(self, line: str) -> str:
+        text = next(self.texts)
+        if len(text) <= FITS:
+            return line
+        return f'<span class="long in-{min(len(text) - len(text.lstrip()), DEEPEST)}">{line}</span>'
 
 
-def _line(line: str) -> str:
-    """Put a line into its own element if it is long.
+class PrintedColumns(SphinxPostTransform):
+    """Mark output that was printed in columns, for `Wrapping`."""
 
-    This is possible because Pygments closes its elements at the end of each line.
-    """
-    text = unescape(MARKUP.sub("", line)).rstrip("\n")
-    if len(text) <= FITS:
-        return line
-    return f'<span class="long in-{min(len(text) - len(text.lstrip()), DEEPEST)}">{line}</span>'
+    default_priority = 200
+    formats = ("html",)
 
-
-def widen(box: re.Match) -> str:
-    """Return a table's box, made wider if necessary.
-
-    If the table's longest words don't fit in the text column, the box extends into the column beside it.
-    """
-    return box[0].replace('"table-box"', '"table-box full-width"', 1) if least_width(box[1]) > NARROW else box[0]
+    def run(self, **kwargs: object) -> None:
+        for block in self.document.findall(nodes.literal_block):
+            lines = block.astext().splitlines()
+            if "output" in block["classes"] and sum(bool(COLUMNS.search(line.strip())) for line in lines) >= ROWS:
+                block["highlight_args"] = {**block.get("highlight_args", {}), "in_columns": True}
 
 
-def least_width(table: str) -> int:
+class WideTables(SphinxPostTransform):
+    """Widen the boxes of tables whose longest words don't fit in the text column. Such a box extends into the column
+    beside it."""
+
+    default_priority = 200
+    formats = ("html",)
+
+    def run(self, **kwargs: object) -> None:
+        for raw in self.document.findall(nodes.raw):
+            if BOX in raw.astext():
+                raw[0] = nodes.Text(widened(raw.astext()))
+
+
+def widened(html: str) -> str:
+    """Return a table in its box, made wider if necessary."""
+    table = BeautifulSoup(html, "html.parser").table
+    return html.replace('"table-box"', '"table-box full-width"', 1) if least_width(table) > NARROW else html
+
+
+def least_width(table: Tag) -> int:
     """Estimate how many pixels wide a table must be.
 
     Numbers are never wrapped, and sentences are wrapped only between words.
 
-    >>> least_width("<tr><th>a long name</th><td class='number'>1 000</td></tr>")
+    >>> least_width(BeautifulSoup("<tr><th>a long name</th><td class='number'>1 000</td></tr>", "html.parser"))
     130
     """
+    for spoken in table.select("strong span"):
+        spoken.decompose()
     widths: dict[int, int] = {}
-    for row in ROW.findall(table):
-        is_head = "</thead>" in table and table.index(row) < table.index("</thead>")
-        for place, (look, content) in enumerate(CELL.findall(row)):
-            text = unescape(MARKUP.sub("", re.sub(r"<strong>(.*?)<span.*?</strong>", r"\1", content)))
-            words = [text] if "number" in look and not is_head else text.split()
+    for row in table.find_all("tr"):
+        for place, cell in enumerate(row.find_all(["th", "td"])):
+            text = cell.get_text()
+            is_number = "number" in cell.get("class", ()) and row.find_parent("thead") is None
+            words = [text] if is_number else text.split()
             widths[place] = max(widths.get(place, 0), *map(len, words), 0)
     return LETTER * sum(widths.values()) + PADDING * len(widths)
 
 
-def on_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
-    if context.get("body"):
-        context["body"] = TABLE.sub(widen, BLOCK.sub(wrap, context["body"]))
-
-
 def setup(app: Sphinx) -> dict:
-    app.connect("html-page-context", on_page, priority=910)
+    PygmentsBridge.html_formatter = Wrapping
+    app.add_post_transform(PrintedColumns)
+    app.add_post_transform(WideTables)
     app.add_css_file("code.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
