@@ -31,10 +31,11 @@ is missing in results/real.
 
 Every measurement has its own file, which is written atomically. If the file exists, the measurement is skipped, so you
 can stop at any time. A row of the table, 12,288 tokens, takes two to six minutes on an unshared core, and 2.5 GB of
-memory. The core table with the map takes half an hour to an hour, and the whole exploration some ten hours. The texts
-that decide took ten seconds a row on an NVIDIA H100. Only `decide` and `pack` open those texts. Neither shows any of
-their losses, because the claims are judged only once, when all rows are stored (ropebook.real.stored.verdicts). That
-happened on 2026-11-26: results/real/decided.json contains the losses and the outcomes. Everything else is exploration.
+memory. The core table with the map takes half an hour to an hour, and the whole exploration some ten hours. An NVIDIA
+H100 that does nothing else takes one to three seconds a row. Only `decide` and `pack` open the texts that decide.
+Neither shows any of their losses, because the claims are judged only once, when all rows are stored
+(ropebook.real.stored.verdicts). That happened on 2026-11-26: results/real/decided.json contains the losses and the
+outcomes. Everything else is exploration.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -98,6 +99,9 @@ YARN = Change("yarn", method="yarn", options={"factor": FACTOR, "trained_length"
 LINEAR = Change("linear", method="linear", options={"factor": FACTOR})
 CORE = (AS_IS, slow(22, 26), slow(23, 24), slow(27, 31), slow(17, 21), slow(12, 21), YARN, LINEAR)
 BANDS = (slow(2, 6), slow(7, 11), slow(12, 16), slow(17, 21), slow(22, 26), slow(27, 31))
+# A pair slowed down by this factor doesn't turn at all within a text: every key seems to be at distance 0.
+STILL = 1e30
+STOP_EACH = tuple(Change(f"stop-{pair}", (pair,), STILL) for pair in range(32))
 SINGLES = tuple(slow(pair) for pair in (24, 23, 25, 22, 26, 21, 27, 20, 28, *range(19, -1, -1), 29, 30, 31))
 
 
@@ -116,6 +120,20 @@ def loaded() -> real.Loaded:
 @cache
 def tokens_of(text: texts.Text) -> torch.Tensor:
     return torch.tensor(loaded().tokenizer.encode(content(text)), device=DEVICE)
+
+
+ATTENTION = torch.nn.functional.scaled_dot_product_attention
+
+
+def repeated_attention(q, k, v, *given, enable_gqa: bool = False, **named) -> torch.Tensor:
+    """Compute what torch's attention computes, but give every query head its own copy of its key and value head.
+
+    On a GPU, torch's attention with grouped heads in float32 keeps all scores in memory at once. For 32,768 tokens, an
+    H100 doesn't have enough memory. Without groups, torch needs no such table.
+    """
+    if enable_gqa:
+        k, v = (one.repeat_interleave(q.shape[-3] // one.shape[-3], -3) for one in (k, v))
+    return ATTENTION(q, k, v, *given, **named)
 
 
 def content(text: texts.Text) -> str:
@@ -298,6 +316,7 @@ def explore() -> None:
         for text in chosen():
             for change in changes:
                 loss_by_position(text, change)
+    gather_explored()
 
 
 def singles() -> None:
@@ -320,6 +339,7 @@ def singles() -> None:
     if "code" in CHOSEN:
         for change in SINGLES[9:]:
             loss_by_position(texts.exploration("code"), change)
+    gather_explored()
 
 
 def stop_each() -> None:
@@ -329,8 +349,9 @@ def stop_each() -> None:
     that cost most. Stopping pair 23, whose share is largest, costs less than stopping at least five of the others. From
     position 9,216 on, stopping pair 23 saves more than 0.3 nats.
     """
-    for pair in range(32):
-        loss_by_position(texts.exploration("code"), Change(f"stop-{pair}", (pair,), STILL))
+    for change in STOP_EACH:
+        loss_by_position(texts.exploration("code"), change)
+    gather_explored()
 
 
 def others() -> None:
@@ -376,6 +397,49 @@ def sinks() -> None:
     for text in chosen():
         for change in (AS_IS, slow(22, 26), *SINKS):
             loss_by_position(text, change)
+    gather_explored()
+
+
+def gather_explored() -> None:
+    """Store what a page reads of the rows stored so far: the mean losses within L and beyond it, for each text and
+    change, and the mean loss of every 1,024 tokens, for each pair that was stopped in the first text."""
+    changes = (AS_IS, *SINGLES, *BANDS, slow(23, 24), slow(12, 21), slow(22, 26, 1.5), slow(22, 26, 3.0), *SINKS)
+    rows = rows_of((text.name, change.name) for text in texts.EXPLORATION for change in changes)
+    losses: dict[str, dict[str, dict[str, float]]] = {}
+    for (text, change), row in rows.items():
+        at = {"within": rule.WITHIN, "beyond": rule.BEYOND}
+        losses.setdefault(text, {})[change] = {where: band_loss(row, band) for where, band in at.items()}
+    stops = rows_of(("code", change.name) for change in STOP_EACH)
+    thousands = {change: round_all(stored.losses(text, change).tolist()) for text, change in stops}
+    save_rows("explored", rows | stops, {"loss": losses, "stopped": thousands})
+
+
+def rows_of(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], dict]:
+    """Return the rows of these texts and changes that are stored so far."""
+    names = {of: "-".join(("loss", *of)) for of in wanted}
+    return {of: results.load(name) for of, name in names.items() if stored_already(name)}
+
+
+def band_loss(row: dict, band: tuple[int, int]) -> float:
+    return round(rule.band_mean(row["loss"], band), 5)
+
+
+def save_rows(name: str, rows: dict[tuple[str, str], dict], found: dict) -> None:
+    """Store numbers that were gathered from several rows, with the texts, the dates of the first and the last row, and
+    how many rows each device measured.
+
+    Raises ``ValueError`` if two rows come from different versions of a text or of the model.
+    """
+    read: dict[str, dict] = {}
+    for (text, change), row in rows.items():
+        facts = {key: row[key] for key in ("text", "kind", "source", "license", "text_sha256", "file_sha256")}
+        if facts != read.setdefault(text, facts):
+            raise ValueError(f"all rows of {text!r} must come from one text and model, but {change!r} doesn't")
+    devices = Counter(row["provenance"]["device"] for row in rows.values())
+    dates = sorted(row["provenance"]["date"][:10] for row in rows.values())
+    data = {"texts": list(read.values()), "dates": [dates[0], dates[-1]], "devices": dict(devices), **found}
+    command = f"python benchmarks/real.py {' '.join(sys.argv[1:])}"
+    results.save(name, data, device.provenance(None, command, torch.device("cpu")), FOLDER)
 
 
 def predict() -> None:
@@ -436,18 +500,19 @@ def penalty() -> None:
 
 
 MANY = 20  # how many heads are tried of either kind
+HOLD_SOME_IN = ("code", "story", "manual")
 
 
-def risen() -> list[int]:
-    """Return all heads, numbered from 0 across the layers, in the order in which the mean score of their five pairs
-    rises beyond the trained length, the largest rise first. It follows from short texts alone."""
+def rise() -> torch.Tensor:
+    """Return for each head, numbered from 0 across the layers, by how much the mean score of the five pairs is higher
+    beyond the trained length than at it. It follows from short texts alone."""
     added = held(*stored.bias(), LENGTH + 1, TRAINED, list(HELD[0].pairs))
-    return added.flatten(0, 1)[:, TRAINED:].mean(1).argsort(stable=True).tolist()
+    return -added.flatten(0, 1)[:, TRAINED:].mean(1)
 
 
 def groups_of_heads() -> dict[str, tuple[int, ...]]:
     """Return the heads whose mean score rises most, as many others drawn at random, and all but the former."""
-    order = risen()
+    order = rise().argsort(descending=True, stable=True).tolist()
     return {
         "top": tuple(order[:MANY]),
         "random": tuple(sorted(random.Random("heads").sample(order[MANY:], MANY))),
@@ -464,8 +529,9 @@ def hold_some() -> None:
     average more than three times what the random ones save, and over these 40 heads, the rise predicts the saving with
     a rank correlation of at least 0.4.
     """
+    bias()
     groups = groups_of_heads()
-    for name in ("code", "story", "manual"):
+    for name in HOLD_SOME_IN:
         if name in CHOSEN:
             for change in (
                 AS_IS,
@@ -476,6 +542,27 @@ def hold_some() -> None:
     if "code" in CHOSEN:
         for head in (*groups["top"], *groups["random"]):
             loss_by_position(texts.exploration("code"), Held(f"held-head-{head}", HELD[0].pairs, heads=(head,)))
+    gather_some_heads()
+
+
+def gather_some_heads() -> None:
+    """Store what the page reads: how much each head's mean score rises, and the losses beyond L with only some of the
+    heads held, or a single one."""
+    groups = groups_of_heads()
+    names = {AS_IS.name: "none", HELD[0].name: "all"} | {f"held-{group}-heads": group for group in groups}
+    rows = rows_of((text, change) for text in HOLD_SOME_IN for change in names)
+    losses: dict[str, dict[str, float]] = {}
+    for (text, change), row in rows.items():
+        losses.setdefault(text, {})[names[change]] = band_loss(row, rule.BEYOND)
+    single = {("code", f"held-head-{head}"): head for head in (*groups["top"], *groups["random"])}
+    alone = rows_of(single)
+    found = {
+        "rise": round_all(rise().tolist()),
+        "groups": {group: list(heads) for group, heads in groups.items() if group != "rest"},
+        "loss": losses,
+        "alone": {str(single[of]): band_loss(row, rule.BEYOND) for of, row in alone.items()},
+    }
+    save_rows("some_heads", rows | alone, found)
 
 
 def pieces(text: texts.Text) -> torch.Tensor:
@@ -490,8 +577,6 @@ def heads() -> None:
         measure(f"heads-{text.name}", lambda text=text: map_of(text))
 
 
-# A pair slowed down by this factor doesn't turn at all within a text: every key seems to be at distance 0.
-STILL = 1e30
 STOPS = tuple(
     Change(f"stop-{first}-{last}", tuple(range(first, last + 1)), STILL) for first, last in ((0, 31), (0, 15), (20, 31))
 )
@@ -1004,6 +1089,8 @@ def main() -> None:
     torch.set_grad_enabled(False)
     CHOSEN[:] = given.texts or CHOSEN
     DEVICE = torch.device(given.device)
+    if DEVICE.type == "cuda":
+        torch.nn.functional.scaled_dot_product_attention = repeated_attention
     if given.packed:
         PACKED.update(json.loads(Path(given.packed).read_text(encoding="utf-8")))
     start = time.perf_counter()

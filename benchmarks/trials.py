@@ -6,7 +6,7 @@
     python benchmarks/trials.py vary                      train models with one thing changed
     python benchmarks/trials.py raise                     only raise the base of the finished models, and train no more
     python benchmarks/trials.py seed                      train more seeds
-    python benchmarks/trials.py last                      let the models trained further read only the last L bytes
+    python benchmarks/trials.py last                      let plain and further trained models read the last L bytes
     python benchmarks/trials.py choose                    choose the methods' parameters on the development part
     python benchmarks/trials.py tune                      fine-tune the models briefly on longer texts
     python benchmarks/trials.py evaluate --part held_out  test every finished model with every method
@@ -189,10 +189,10 @@ def raise_only(wanted: list[trials.Trial], text: parts.Parts) -> None:
 
 
 def read_last(wanted: list[trials.Trial], text: parts.Parts) -> None:
-    """Measure the models that were trained further most, with the larger base, while they read only the last L bytes.
-    The difference from reading everything is what the longer text is worth to them."""
+    """Measure plain models, and those that were trained further most with the larger base, while they read only the
+    last L bytes. The difference from reading everything is what the longer text is worth to them."""
     given = None
-    for run in (variants.raised(parent, variants.RAISED_STEPS[-1]) for parent in trials.LONGER):
+    for run in (*trials.LONGER, *(variants.raised(parent, variants.RAISED_STEPS[-1]) for parent in trials.LONGER)):
         path = folder() / f"{variants.last(run)}.json"
         if path.exists() or not finished(run):
             continue

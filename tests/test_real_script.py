@@ -20,7 +20,7 @@ import torch
 
 from benchmarks import real as script
 from ropebook import results
-from ropebook.real import published, rule, stored, texts
+from ropebook.real import bias, published, rule, stored, texts
 from ropebook.rotary_attention import LlamaModel
 from tests import tiny_gguf
 
@@ -613,3 +613,170 @@ def test_the_maps_with_stopped_positions_are_gathered_for_the_page(folder):
         for stop, change in enumerate(script.STOPS):
             assert found["previous"][text.name][change.name] == [[0.0, 1.0], [at / 10, stop / 10]]
             assert found["first"][text.name][change.name] == [0.5, pytest.approx(0.5 + at / 20 + stop / 20)]
+
+
+def test_attention_with_repeated_heads_gives_the_same_numbers(monkeypatch):
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 6, 5, 8), torch.randn(2, 2, 7, 8), torch.randn(2, 2, 7, 8)
+    mask = torch.randn(5, 7)
+    told = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True, scale=0.2)
+    found = script.repeated_attention(q, k, v, mask, enable_gqa=True, scale=0.2)
+    torch.testing.assert_close(found, told)
+    assert not found.allclose(script.ATTENTION(q, k.repeat(1, 3, 1, 1), v.repeat(1, 3, 1, 1), mask, scale=0.2))
+
+    model = LlamaModel(20, 16, 24, 1, 4, n_kv_heads=2, layout="half", dtype=torch.float64).requires_grad_(False)
+    tokens, calls = torch.arange(12)[None], []
+    expected = model(tokens)
+
+    def attention(q, k, v, *given, **named):
+        calls.append((q.shape[1], k.shape[1]))
+        return script.ATTENTION(q, k, v, *given, **named)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", attention)
+    model(tokens)
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", script.repeated_attention)
+    assert calls == [(4, 2)]  # the heads of this model are grouped
+    torch.testing.assert_close(model(tokens), expected)
+
+
+@pytest.mark.parametrize(("where", "repeats"), [("cuda", True), ("meta", False)])
+def test_only_a_gpu_reads_with_repeated_heads(monkeypatch, run, where, repeats):
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", script.ATTENTION)
+    monkeypatch.setitem(script.STAGES, "core", lambda: None)
+    run("core", "--device", where)
+    used = torch.nn.functional.scaled_dot_product_attention
+    assert used is (script.repeated_attention if repeats else script.ATTENTION)
+
+
+@pytest.fixture
+def layered(tiny, monkeypatch):
+    """Like `tiny`, but with three layers of two heads, and trained on shorter texts than it reads."""
+    tiny_gguf.write(tiny, tiny_gguf.llama(heads=2, kv_heads=1, dim=128, layers=3))
+    monkeypatch.setattr(script, "TRAINED", 240)
+    monkeypatch.setattr(script, "MANY", 2)
+
+
+def test_the_mean_score_is_held_in_groups_of_heads_and_in_single_heads(layered, folder, run):
+    run("hold_some")
+    groups = script.groups_of_heads()
+    assert {name: len(heads) for name, heads in groups.items()} == {"top": 2, "random": 2, "rest": 4}
+    assert set(groups["rest"]) == set(range(6)) - set(groups["top"])
+    assert set(groups["random"]) <= set(groups["rest"])
+    distances = torch.arange(240.0, 481, dtype=torch.float64)
+    scores = bias.at(*stored.bias(), distances, [22, 23, 24, 25, 26]).flatten(0, 1)
+    risen = (scores - scores[:, :1]).mean(1).tolist()
+    assert min(risen[head] for head in groups["top"]) >= max(risen[head] for head in groups["rest"])
+    assert risen[groups["top"][0]] == max(risen)
+
+    names = {path.stem for path in (folder / "real").glob("loss-*.json")}
+    changes = ["as-is", "held-22-26", *(f"held-{group}-heads" for group in groups)]
+    expected = {f"loss-{text}-{change}" for text in ("code", "story", "manual") for change in changes}
+    alone = (*groups["top"], *groups["random"])
+    assert names == expected | {f"loss-code-held-head-{head}" for head in alone}
+    for group, heads in groups.items():
+        assert results.load(f"loss-story-held-{group}-heads")["change"]["heads"] == list(heads)
+    row = results.load(f"loss-code-held-head-{alone[1]}")
+    assert row["change"] == {"held": [22, 23, 24, 25, 26], "from": 240, "heads": [alone[1]]}
+
+    found = results.load("some_heads")
+    assert found["groups"] == {name: list(groups[name]) for name in ("top", "random")}
+    assert found["rise"] == pytest.approx(risen, abs=6e-5)
+    assert sum(found["devices"].values()) == len(names)
+    assert set(found["loss"]) == {"code", "story", "manual"}
+    assert found["loss"]["story"] == {
+        name: pytest.approx(stored.loss_in("story", change, rule.BEYOND), abs=6e-6)
+        for name, change in zip(("none", "all", *groups), changes, strict=True)
+    }
+    assert found["alone"] == {
+        str(head): pytest.approx(stored.loss_in("code", f"held-head-{head}", rule.BEYOND), abs=6e-6) for head in alone
+    }
+
+
+def test_only_the_chosen_heads_get_their_bias(small):
+    every, some = (
+        script.Held("held", (0, 1), heads=heads).of(small).layers[0].attention.reversed for heads in (None, (1, 3))
+    )
+    for head in range(4):
+        assert some[head].equal(every[head]) is (head in (1, 3))
+        kept = some[head, : script.LENGTH + 1]
+        assert kept.any() if head in (1, 3) else not kept.any()
+
+
+def test_one_pair_at_a_time_is_stopped_and_gathered(tiny, folder, run):
+    run("stop_each")
+    found = results.load("explored")
+    assert set(found["stopped"]) == {f"stop-{pair}" for pair in range(32)}
+    model, tokens = script.loaded().model, script.tokens_of(texts.exploration("code"))[:481]
+    for pair in (0, 5):
+        change = results.load(f"loss-code-stop-{pair}")["change"]
+        assert (change["pairs"], change["factor"]) == ([pair], script.STILL)
+        frequencies = model.layers[0].attention.rotary.inv_freq.clone()
+        frequencies[pair] = 0
+        still = script.real.losses(script.with_frequencies(model, frequencies), tokens)
+        assert found["stopped"][f"stop-{pair}"] == pytest.approx(still.view(12, 40).mean(1).tolist(), abs=1e-4)
+    assert found["loss"] == {}
+    assert list(found["devices"].values()) == [32]
+    [read] = found["texts"]
+    assert read["text"] == "code"
+
+
+def test_what_was_explored_is_gathered_by_text_and_change(folder):
+    def put(text, change, loss, version="one", **where):
+        row = {"text": text, "kind": "a kind", "source": "a source", "license": "a licence", "text_sha256": version}
+        results.save(f"loss-{text}-{change}", row | {"file_sha256": "f", "loss": loss}, PROVENANCE | where, "real")
+
+    early, late = {"device": "a CPU", "date": "2026-11-24T01:00:00+00:00"}, {"date": "2026-11-26T01:00:00+00:00"}
+    loss = [1.0] * 16 + [2.0] * 20 + [3.5] * 12
+    put("story", "as-is", loss, **early)
+    put("story", "slow-19", [2 * one for one in loss], **late)
+    put("story", "slow-3-9", loss)  # which nothing reads
+    put("manual", "first-near", loss, **late)
+    script.gather_explored()
+    found = results.load("explored")
+    assert found["loss"] == {
+        "manual": {"first-near": {"within": 2.0, "beyond": 3.5}},
+        "story": {"as-is": {"within": 2.0, "beyond": 3.5}, "slow-19": {"within": 4.0, "beyond": 7.0}},
+    }
+    assert found["stopped"] == {}
+    assert found["devices"] == {"a CPU": 1, "a GPU": 2}
+    assert found["dates"] == ["2026-11-24", "2026-11-26"]
+    assert [one["text"] for one in found["texts"]] == ["manual", "story"]
+    put("story", "slow-20", loss, version="two")
+    with pytest.raises(
+        ValueError, match="all rows of 'story' must come from one text and model, but 'slow-20' doesn't"
+    ):
+        script.gather_explored()
+
+
+def test_the_gathered_files_say_what_the_rows_say():
+    explored = results.load("explored")
+    rows = [f"loss-code-{change}" for change in explored["stopped"]]
+    for text, changes in explored["loss"].items():
+        for change, loss in changes.items():
+            rows.append(f"loss-{text}-{change}")
+            assert loss["within"] == pytest.approx(stored.loss_in(text, change, rule.WITHIN), abs=6e-6), rows[-1]
+            assert loss["beyond"] == pytest.approx(stored.loss_in(text, change, rule.BEYOND), abs=6e-6), rows[-1]
+    for change, thousands in explored["stopped"].items():
+        assert thousands == pytest.approx(stored.losses("code", change).tolist(), abs=6e-5)
+    there = {path.stem for path in (Path(script.ROOT) / "results/real").glob("loss-*.json")}
+    wanted = re.compile(r"loss-\w+-(as-is|slow-[\d-]+|slow-22-26-by-(1_5|3)|first-near|first-slow|others-slow)")
+    assert {name for name in there if wanted.fullmatch(name) or "-stop-" in name} == set(rows)
+    assert len(rows) == sum(explored["devices"].values())
+
+    some, groups = results.load("some_heads"), script.groups_of_heads()
+    assert some["groups"] == {name: list(groups[name]) for name in ("top", "random")}
+    assert some["rise"] == pytest.approx(script.rise().tolist(), abs=6e-5)
+    for text, losses in some["loss"].items():
+        for name, loss in losses.items():
+            change = {"none": "as-is", "all": "held-22-26"}.get(name, f"held-{name}-heads")
+            assert loss == pytest.approx(stored.loss_in(text, change, rule.BEYOND), abs=6e-6)
+            if name in groups:
+                assert results.load(f"loss-{text}-{change}")["change"]["heads"] == list(groups[name])
+    assert set(some["alone"]) == {str(head) for head in (*groups["top"], *groups["random"])}
+    for head, loss in some["alone"].items():
+        assert loss == pytest.approx(stored.loss_in("code", f"held-head-{head}", rule.BEYOND), abs=6e-6)
+        assert results.load(f"loss-code-held-head-{head}")["change"]["heads"] == [int(head)]
+    for gathered in (explored, some):
+        last = max(gathered["dates"])
+        assert {name["text"] for name in gathered["texts"]} <= {"code", "story", "manual", "headers"}
+        assert gathered["provenance"]["date"][:10] >= last

@@ -2,12 +2,14 @@
 
 import json
 import math
+import re
 
 import pytest
 import torch
 
 from ropebook import results
 from ropebook.real import stored
+from tests.cells import cell_with
 
 
 @pytest.fixture
@@ -27,6 +29,12 @@ def test_the_loss_by_position_and_in_a_band(put):
     put("loss-code-as-is", loss=[float(at) for at in range(48)])
     assert stored.losses("code", "as-is").tolist() == [1.5 + 4 * at for at in range(12)]
     assert stored.loss_in("code", "as-is", (256, 768)) == 1.5
+
+
+def test_rows_of_one_device_and_one_day_are_described_in_words():
+    told = stored.told({"devices": {"a GPU": 2}, "dates": ["2026-11-26", "2026-11-26"]})
+    assert told.endswith(" python benchmarks/real.py on 2026-11-26: 2 rows on a GPU.")
+    assert stored.devices({"devices": {"b": 1, "c": 1, "a": 3}}) == "3 rows on a, 1 on b and 1 on c"
 
 
 def test_a_missing_result_is_named(put):
@@ -116,3 +124,19 @@ def test_what_was_recalled_is_counted_by_group(put):
     assert stored.recalled("yarn", ["b"]).answered == {"within": 2, "near": 1, "far": 2}
     with pytest.raises(KeyError, match="ntk"):
         stored.recalled("ntk", ["b"])
+
+
+def test_the_page_names_the_machine_of_every_row_of_recall():
+    """The page says that a CPU measured the novel's rows and the four versions of its first table, and that the machine
+    of the joint file measured the others."""
+    page = {}
+    cell = cell_with("real_recall.md", "NAMES = {")
+    exec("NAMES = {" + cell.partition("NAMES = {")[2].partition("}")[0] + "}", page)
+    exec(re.search(r"^CPU = .*", cell_with("real_recall.md", "\nCPU = "), re.MULTILINE)[0], page)
+    joint = results.load("recall")
+    rest = {key: joint["provenance"][key] for key in page["CPU"]}
+    for text, rows in joint["found"].items():
+        for change in rows:
+            where = results.load(f"recall-{text}-{change}")["provenance"]
+            on_cpu = text == "story" or change in page["NAMES"]
+            assert {key: where[key] for key in rest} == (page["CPU"] if on_cpu else rest), (text, change)

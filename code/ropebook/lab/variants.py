@@ -282,7 +282,7 @@ def untrained(parent: Trial) -> str:
     return raised(parent, 1).name.replace("_1-", "_0-")
 
 
-def last(run: Further) -> str:
+def last(run: Trial) -> str:
     """Return the name under which a model is measured while it reads only the last L bytes."""
     return f"{run.name}-last"
 

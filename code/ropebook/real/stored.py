@@ -130,6 +130,35 @@ def decided(names: Mapping[str, str]) -> Decided:
     return Decided(found["measured"], found["rows"], columns)
 
 
+def devices(result: dict) -> str:
+    """Return how many of the rows behind a result each device measured, in words, the most rows first.
+
+    >>> devices({"devices": {"a CPU": 3, "a GPU": 20}})
+    '20 rows on a GPU and 3 on a CPU'
+    """
+    rows = sorted(result["devices"].items(), key=lambda one: -one[1])
+    counts = [
+        f"{count}{' rows' * (at == 0)} on {device}"
+        for at, (device, count) in enumerate(rows)
+    ]
+    *most, last = counts
+    return " and ".join(filter(None, (", ".join(most), last)))
+
+
+def told(result: dict) -> str:
+    """Describe for a caption how a result was measured that ``benchmarks/real.py`` gathered from several rows.
+
+    >>> told({"devices": {"a GPU": 20}, "dates": ["2026-11-24", "2026-11-26"]}).partition(". ")[2]
+    'The losses were measured with python benchmarks/real.py from 2026-11-24 to 2026-11-26: 20 rows on a GPU.'
+    """
+    first, last = result["dates"]
+    when = f"on {last}" if first == last else f"from {first} to {last}"
+    return (
+        f"The model has {published.STORED}. The losses were measured with "
+        f"python benchmarks/real.py {when}: {devices(result)}."
+    )
+
+
 def difference(a: str, b: str, band: tuple[int, int]) -> list[float]:
     """Return the mean loss with change ``a`` minus that with change ``b``, in nats, for each held-out text. The means
     are over the tokens in a band of positions.
