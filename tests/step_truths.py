@@ -70,7 +70,8 @@ TRUTHS = {
     ("derivation", "lock", 1): "near(a.rope, b.rope, 1e-9) && Math.abs(a.added - b.added) > 1",
     ("derivation", "lock", 2): "near(a.rope, -1.83, 5e-3) && near(b.rope, -3.55, 5e-3)",
     ("derivation", "turn", 1): "near(b.matrix[2], Math.sin(Math.PI / 4), 1e-3) && at('position=250').matrix[2] < 0.1",
-    ("derivation", "turn", 2): "b.young === 0 && ['base=1000', 'base=100000'].every((one) => at(one).young > 0)",
+    ("derivation", "turn", 2): "(() => { const [x, y] = [0, 1].map((k) => b.turned[k] - b.start[k]);"
+    " const off = Math.hypot(x, y) / b.before; return b.angles[0] === 44 && off > 0.01 && off < 0.1; })()",
     (
         "derivation_laws",
         "turn",
@@ -84,8 +85,8 @@ TRUTHS = {
     ("efficient", "pairing", 3): "b.difference < 1e-12 && at('permute_q=off').difference > 0.1"
     " && at('pairing=interleaved').difference > 0.1",
     ("efficient_precision", "precision", 1): "b.different === 1 && a.different === 12",
-    ("efficient_precision", "precision", 2): "b.different === a.different && at('rounded=frequencies').different === 64"
-    " && at('rounded=result').different === 64",
+    ("efficient_precision", "precision", 2): "a.different === 64 && b.different === 1"
+    " && at('rounded=frequencies').different === 64",
     ("explain", "explain", 1): "a.fresh > 0 && b.fresh === a.fresh && b.far > a.far",
     ("explain", "explain", 2): "b.findings.map(([kind]) => kind).join() === 'wrong,suspicious,unknown' && !b.error"
     " && explained(EXAMPLES.mistake, RULES, null).tables.every(({ facts }) => facts.stopped === false)",

@@ -20,7 +20,7 @@ lines:
 - `show:` the settings of the dials that "just show me" moves;
 - `goal:` the conditions on the dials and the figure's numbers under which the step is done, joined by `&`;
 - `hides:` the part of the figure that would give the answer away, `words` or `curves`, which is hidden until the reader
-  has guessed (by default, nothing is hidden);
+  moves a dial (by default, nothing is hidden);
 - `why:` the reason.
 
 An empty line ends a step.

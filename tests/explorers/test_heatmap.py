@@ -100,17 +100,13 @@ def test_what_stands_at_the_cursor():
 def test_the_heatmap_in_words():
     describe = "return input.map((values) => describe(compute(values), values));"
     dials = Heatmap(base=1e4, dim=8, length=100, reference=0, interleaved=False).dials()
-    cases = [dials, {**dials, "dim": 2}, {**dials, "length": 1}, {**dials, "base": 1.0, "reference": 99}]
-    many, one_pair, alone, alike = js.inside(Heatmap, describe, cases)
+    cases = [dials, {**dials, "length": 1}, {**dials, "base": 1.0, "reference": 99}]
+    many, alone, alike = js.inside(Heatmap, describe, cases)
     kernel = oracle(Heatmap).compute(dials)["kernel"]
     lowest = int(np.argmin(kernel))
     assert many == (
-        "The first pair completes a turn in 6.28 positions, the last in 6283. 2 of 4 pairs do not complete a turn "
-        f"here. The similarity to position 0 is {kernel[1]:.3f} one position away; it is lowest, "
+        f"The similarity to position 0 is {kernel[1]:.3f} one position away; it is lowest, "
         f"−{-kernel[lowest]:.4f}, at position {lowest}."
     )
-    assert one_pair.startswith(
-        "The only pair completes a turn in 6.28 positions. Every pair completes at least one turn"
-    )
-    assert alone.endswith("6283. With a single position there is no distance to measure.")
+    assert alone == "With a single position there is no distance to measure."
     assert "similarity to position 99 is 0.540 one position away; it is lowest, −1.00, at position 77" in alike

@@ -31,7 +31,6 @@ def test_pairs_take_turns_for_as_long_as_both_axes_have_some():
 def test_the_patches_in_words():
     cases = [{**Patches().dials(), **case} for case in ({}, {"form": "line", "dim": 2})]
     axial, line = (text.replace("\u00a0", " ") for text in js.describe(Patches, cases))
-    assert axial.startswith("With 32 pairs (axial), the patch below has ")
-    assert "Both diagonal neighbours have " in axial
-    assert line.startswith("With 17 pairs (in a line), ")
-    assert "the one to the lower right has " in line
+    assert axial.startswith("With 32 pairs (axial), both diagonal neighbours have ")
+    assert line.startswith("With 17 pairs (in a line), the diagonal neighbour to the lower right has ")
+    assert "and the one to the lower left has " in line

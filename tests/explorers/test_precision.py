@@ -156,18 +156,16 @@ def test_rounding_in_words():
     ]
     said = js.inside(Precision, "return input.map((d) => describe(compute(d), d));", [case.dials() for case in cases])
     assert said[0] == (
-        "Every position has its own row. The largest error of a cosine is 0.00195. Only the finished cosine is "
-        "rounded, so the error does not grow with the position."
+        "Every position has its own row. Only the finished cosine is rounded, so the error does not grow with the "
+        "position."
     )
-    assert said[1].startswith("64 neighbouring positions share 12 rows. The largest error of a cosine is 1.9")
-    assert said[1].endswith(", nearly the largest possible. Near 1063, bfloat16 numbers are 8 apart.")
+    assert said[1] == "Neighbouring positions share rows. Near 1063, bfloat16 numbers are 8 apart."
     assert said[2].startswith(
-        "20 neighbouring positions share 1 row. From position 65520 on, float16 represents the positions as"
+        "Neighbouring positions share rows. From position 65520 on, float16 represents the positions as"
     )
     assert said[3].startswith(
         "From position 70000 on, float16 represents the positions as infinity, which has no cosine"
     )
-    assert "error of a cosine is" not in said[3]
     assert said[4].startswith("Every position has its own row.")
     assert said[4].endswith("The error of θᵢ is multiplied by the position, so the angle’s error grows with it.")
 

@@ -26,7 +26,7 @@ from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.sweep import Sweep
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.explorers.turn import Turn
-from tests.site.figures import CSS_BLUE, CSS_INK, DARK, dials, hash_of, pixels, rest, settle
+from tests.site.figures import CSS_BLUE, CSS_INK, DARK, dials, hash_of, pixels, rest, settle, stats
 
 # ---- Startup ----
 
@@ -169,7 +169,7 @@ def test_a_choice_by_mouse_keys_and_address(opened):
     assert (chosen, other) == (CSS_BLUE, "rgba(0, 0, 0, 0)")
 
 
-def test_the_summary_is_spoken_once_the_hand_rests(opened):
+def test_readouts_and_summary_are_spoken_once_the_hand_rests(opened):
     page = opened([Saturation()])
     spoken = page.locator(".rb-hidden[aria-live=polite]")
     rest(page, 600)
@@ -180,7 +180,10 @@ def test_the_summary_is_spoken_once_the_hand_rests(opened):
     }"""
     assert page.get_by_role("slider", name="Head dimension d").evaluate(pressed) == ""
     expect(spoken).to_contain_text("d = 87")
-    assert spoken.inner_text().split() == page.locator(".rb-summary").inner_text().split()
+    words = spoken.inner_text()
+    assert words.endswith(page.locator(".rb-summary").inner_text())
+    for name, value in stats(page).items():
+        assert f"{name}: {value.strip()}." in words
 
 
 def test_a_pair_beyond_the_last_is_refused_and_gives_way(opened):

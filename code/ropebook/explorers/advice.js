@@ -78,7 +78,7 @@ function build(stage, app) {
         const share = Math.min(1, Math.max(0, (x - plot.from) / (plot.to - plot.from)));
         return { [trait]: snap(dial, Number((plot.ends[0] * (plot.ends[1] / plot.ends[0]) ** share).toPrecision(3))) };
       },
-      ...ofDial(app, dial),
+      ...ofDial(app, dial, { finely: false }),
     });
   });
   return ({ data, values, width, most }) => {

@@ -75,11 +75,8 @@ class Advice(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Six rows: one for the model as it is, and five for what may be done "
-            "to it. Each has a method, its settings and a bar that ends where the "
-            "method reaches, on a logarithmic axis of positions with lines at the "
-            "trained length L and the target length L′. The model as it is ends "
-            "at L; YaRN, Self-Extend and a larger base reach L′; the bar of "
-            "dynamic NTK is dotted beyond L, as its base depends on the text. The row "
-            "for the chosen case is marked."
+            "Six rows of bars, in which the row of the chosen case is marked, on a logarithmic axis of positions "
+            "with lines at the trained length L and the target length L′. The first row is the model as it is, "
+            "which reaches L. The other five each give a method and its settings: YaRN, Self-Extend and a larger "
+            "base reach L′, while the bar of dynamic NTK is dotted beyond L because its base depends on the text."
         )

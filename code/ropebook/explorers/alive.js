@@ -412,15 +412,12 @@ function stats({ means: [[within, beyond], [plainWithin, plain]], byte, bits, sh
   ];
 }
 
-function describe({ means: [[within, beyond], [plainWithin, plain]], row, shown, looked, fresh }, { result }) {
+function describe({ means: [[, beyond]], row, shown, looked, fresh }, { result }) {
   const most = row.indexOf(Math.max(...row));
   const attends = `Layer ${result.at.layer}, head ${result.at.head} attends most to ${quoted(shown[most])}, `
     + `${count(looked - most, "byte")} back: ${percent(row[most])}.`;
-  const costs = beyond === undefined ? "The text ends before the trained length."
-    : `A byte costs ${exact(beyond, 2)} bits beyond the trained length and ${exact(within, 2)} within it`
-      + (plain === undefined || plain === beyond ? "."
-        : `; as trained, it costs ${exact(plain, 2)} and ${exact(plainWithin, 2)}.`);
-  return `${fresh ? "" : "The model has not read the text at these settings yet. "}${costs} ${attends}`;
+  return `${fresh ? "" : "The model has not read the text at these settings yet. "}`
+    + `${beyond === undefined ? "The text ends before the trained length. " : ""}${attends}`;
 }
 
 function parseOwn(text) {

@@ -194,12 +194,10 @@ class Alive(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "A curve shows what each byte of a text costs a small language model in "
-            "bits, against the position of the byte. A line marks the trained "
-            "length. Beyond that length, the model as trained needs more and more "
-            "bits, while with a method it keeps working. Below is the text itself. "
-            "Its letters redden where bytes cost more, and the bytes that a head "
-            "attends to when it predicts the chosen byte have a darker background."
+            "A curve of the bits that each byte of a text costs a small language model, against the position of the "
+            "byte. Beyond the trained length, which a line marks, the model as trained needs more and more bits, "
+            "while with a method it keeps working. In the text below, letters are redder where bytes cost more, and "
+            "the bytes that a head attends to when it predicts the chosen byte have a darker background."
         )
 
     @traitlets.validate("own")

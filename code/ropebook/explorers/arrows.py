@@ -67,8 +67,8 @@ class Arrows(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "A row of tokens. One of them, the word “it”, has a query, and an earlier one, the word “cat”, has a key. "
-            "Below, the query and the key are two arrows that start at the same point. Each is rotated by an angle "
-            "proportional to the position of its token. An arc marks the angle between the arrows. That angle and the "
-            "score are written beside them."
+            "A row of tokens in which the word “it” has a query and the earlier word “cat” has a key. Below, the "
+            "query and the key are two arrows from the same point, each rotated by an angle proportional to its "
+            "token’s position. An arc marks the angle between the arrows, and that angle and the score are written "
+            "beside them."
         )

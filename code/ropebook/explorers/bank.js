@@ -66,7 +66,7 @@ function build(stage, app) {
         const share = Math.min(1, Math.max(0, (x - strip.from) / (strip.to - strip.from)));
         return { [trait]: snap(dial, share ? LEAST * (strip.high / LEAST) ** share : 0) };
       },
-      ...ofDial(app, dial),
+      ...ofDial(app, dial, { finely: low }),
     });
     return () => {
       const [x, y] = place(app.values());
@@ -199,12 +199,11 @@ function describe({ turned, unseen, wavelengths }, { position, length }) {
   const full = turned === pairs ? "Every hand makes a full turn"
     : turned === 0 ? "No hand makes a full turn"
       : `${turned} of ${pairs} hands ${turned === 1 ? "makes" : "make"} a full turn`;
-  const slowest = `The slowest hand needs ${tidy(wavelengths.at(-1))} positions for a full turn.`;
   const beyond = position < length ? ""
     : unseen === 0 ? " The position is beyond the context, but no hand is at a new angle."
       : ` The position is beyond the context: ${count(unseen, "hand")} `
         + `${unseen === 1 ? "is at an angle" : "are at angles"} that no position within the context has.`;
-  return `${full} within ${length} positions. ${slowest}${beyond}`;
+  return `${full} within ${length} positions.${beyond}`;
 }
 
 export default explorer({
@@ -214,9 +213,7 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ turned, unseen, wavelengths }) => [
-    ["Full turn within L", String(turned), `of ${wavelengths.length}`],
-    ["Less than a turn", String(wavelengths.length - turned)],
+  stats: ({ unseen, wavelengths }) => [
     ["Slowest hand", tidy(wavelengths.at(-1)), "positions per turn"],
     ["New angles", String(unseen), "at this position"],
   ],

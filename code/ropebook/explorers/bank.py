@@ -70,8 +70,8 @@ class Bank(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "A clock for each pair of dimensions, from fast to slow. The hands of the fast pairs have turned many times. "
-            "The hands of the slow pairs are orange: they do not complete a turn within the context, and a sector shows "
-            "how far each one gets. Below, a logarithmic strip shows the wavelengths. Those beyond the line that marks the "
-            "context are orange."
+            "A clock for each pair of dimensions, from fast to slow. The hands of the fast pairs have turned many "
+            "times, while those of the slow pairs are orange because they do not complete a turn within the "
+            "context, and a sector shows how far each of them gets. Below, a logarithmic strip shows the "
+            "wavelengths, and those beyond the line that marks the context are orange."
         )

@@ -295,14 +295,11 @@ function turnText(turn) {
   return turn > 0 && turn < 0.005 ? "< 0.01" : turn.toFixed(2);
 }
 
-function describe({ turns, young, wavelengths }, { position }) {
+function describe({ turns, young }, { position }) {
   const pairs = turns.length;
-  const hands = pairs === 1 ? `The only hand completes a turn in ${tidy(wavelengths[0])} positions`
-    : `The fastest hand, pair 0, completes a turn in ${tidy(wavelengths[0])} positions, and the hour hand, pair `
-      + `${pairs - 1}, in ${tidy(wavelengths.at(-1))}`;
   const full = young === 0 ? "every hand has completed a turn" : young === pairs ? "no hand has completed a turn"
     : `the slowest ${young === 1 ? "hand has" : `${young} of ${pairs} hands have`} not completed a turn yet`;
-  return `${hands}. At position ${position} (${position.toString(2)} in binary) ${full}.`;
+  return `At position ${position}, ${full}.`;
 }
 
 export default explorer({
@@ -312,11 +309,10 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ young, turns, wavelengths }, { position }) => [
+  stats: ({ wavelengths }, { position }) => [
     ["Position in binary", position.toString(2)],
     ["Fastest hand", tidy(wavelengths[0]), "positions per turn"],
     ["Hour hand", tidy(wavelengths.at(-1)), "positions per turn"],
-    ["No full turn yet", String(young), `of ${turns.length}`],
   ],
   describe,
 });

@@ -69,9 +69,8 @@ class Clocks(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The binary digits of the positions around one position, drawn as "
-            "square waves with periods 2, 4, 8 and so on, with a sinusoid inside "
-            "each. Next to them are the sinusoids of the encoding, from fast to "
-            "slow. Below is a clock hand for each pair, with a ring that shows "
-            "how far the hand has turned since position 0."
+            "The binary digits of positions around a chosen one, drawn as square waves with periods 2, 4, 8 and so "
+            "on, each with a sinusoid inside. Next to them are the sinusoids of the encoding, from fast to slow. "
+            "Below is a clock hand for each pair, with a ring that shows how far the hand has turned since position "
+            "0."
         )

@@ -102,7 +102,7 @@ class Distance(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "A curve shows the score between one query and copies of one key, placed at every position of a text. For q = k "
-            "it peaks at the query and oscillates as it falls, symmetrically to the left and right. It never settles: far away "
-            "it swings around zero, or around what the slowest pairs still contribute."
+            "A curve of the score between one query and copies of one key at every position of a text. For q = k, "
+            "it peaks at the query and oscillates as it falls, symmetrically to the left and right. It never "
+            "settles: far away, it swings around zero or around what the slowest pairs still contribute."
         )

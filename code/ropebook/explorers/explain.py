@@ -151,12 +151,10 @@ class Explain(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The wavelength of each pair of a head as a dot, from fast pairs on "
-            "the left to slow ones on the right, on a logarithmic axis, with "
-            "lines at the trained length and at the length to be read. Pairs that "
-            "complete a turn within the trained length are blue, those that meet "
-            "new angles orange, and the others grey. A thin line leads to each "
-            "dot from where it was before scaling. Below, sentences explain what "
+            "The wavelength of each pair of a head as a dot, from fast pairs on the left to slow ones on the right, "
+            "on a logarithmic axis with lines at the trained length and the length to be read. Pairs that complete "
+            "a turn within the trained length are blue, pairs that meet new angles are orange, and the others are "
+            "grey. A thin line leads to each dot from where it was before scaling, and sentences below explain what "
             "the file says and what is wrong or suspicious in it."
         )
 

@@ -243,14 +243,14 @@ function lengths({ wide, from, pitch, top }, shown) {
 }
 
 // Writes the titles of the waves and of the bars.
-function names({ wide, width, left }, data, { peak, distance }) {
+function names({ wide, width, left }, data, { distance }) {
   const pairs = data.size.length;
   const which = data.shown.length < pairs ? `${data.shown.length} of ${pairs}, fast to slow` : "Fast to slow";
   const coloured = (text, colour) => svg("tspan", inColour(colour), text);
   const full = `The products at Δ = ${distance}`;
   return [
     ...titled(0, 0, wide ? "One wave for each pair of dimensions" : "One wave for each pair",
-      wide ? `${which}; every one has a crest at Δ = ${peak}` : which),
+      which),
     ...titled(left, 0, textWidth(full, 14, 600) < width - left ? full : `At Δ = ${distance}`,
       coloured(wide ? "Blue adds" : "adds", "1"), ", ", coloured(wide ? "orange takes away" : "takes", "2")),
   ];
@@ -349,16 +349,15 @@ function axes({ from, to, left, width, panel, sumTop, sumFloor }, [low, high], s
   ];
 }
 
-function describe({ products, score, highest }, { peak, distance, summed }) {
+function describe({ products }, { peak, distance, summed }) {
   const used = products.slice(0, summed);
   const [adds, takes] = sides(used);
   const adding = used.filter((one) => one >= 0).length;
   const [pairs, taking] = [used.length, used.length - adding];
-  const key = `The key is the query rotated by ${count(peak, "token")}: at Δ = ${peak} every wave is at its `
-    + `crest, and the score has its highest possible value, ${tidy(highest)}. `;
-  if (distance === peak) return `${key}Here no pair takes anything away: each adds as much as it can.`;
-  return `${key}At Δ = ${distance}, ${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} ${tidy(adds)}, `
-    + `${taking} ${taking === 1 ? "takes" : "take"} ${tidy(takes)} away, and ${tidy(score)} is left.`;
+  const key = `The key is the query rotated by ${count(peak, "token")}: at Δ = ${peak} every wave is at its crest. `;
+  if (distance === peak) return `${key}Here no pair takes anything away.`;
+  return `${key}At Δ = ${distance}, ${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} ${tidy(adds)}, and `
+    + `${taking} ${taking === 1 ? "takes" : "take"} ${tidy(takes)} away.`;
 }
 
 export default explorer({
@@ -367,11 +366,8 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ products, score, highest }, { distance, summed }) => [
-    [`Score at Δ = ${distance}`, tidy(score)],
-    ["At the peak", tidy(highest), "Σ |qᵢ|²"],
-    ["Pairs that add", String(products.slice(0, summed).filter((one) => one >= 0).length),
-      `of ${summed}`],
+  stats: ({ score, highest }, { distance }) => [
+    [`Score at Δ = ${distance}`, tidy(score), `at the peak ${tidy(highest)}`],
   ],
   describe,
 });

@@ -51,6 +51,7 @@ class Fourier(Explorer):
         below="distances are counted from 0 here",
         above="the longest range ends there",
         note="The key is the query rotated by this many tokens.",
+        more=True,
         within=Within("span"),
     )
     distance = Whole(
@@ -62,7 +63,6 @@ class Fourier(Explorer):
         below="distances are counted from 0 here",
         above="the longest range ends there",
         note="Where the products are added up. In the field, an arrow key moves it by one.",
-        more=True,
         within=Within("span"),
     )
     span = Whole(
@@ -110,10 +110,8 @@ class Fourier(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The score of a query and a key as a function of their distance, drawn "
-            "as a sum of waves. Above is one wave for each pair of dimensions, from "
-            "fast to slow. All waves have a crest at the same distance. Below is "
-            "their sum, which is highest at that distance. Next to them, bars show "
-            "the products of the pairs at a second distance and how they add up to "
-            "the score."
+            "The score of a query and a key against their distance, as a sum of waves. Above is one wave for each "
+            "pair of dimensions, from fast to slow, all with a crest at the same distance; below is their sum, "
+            "which is highest there. Next to them, bars show the products of the pairs at a second distance and how "
+            "they add up to the score."
         )

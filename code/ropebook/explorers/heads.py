@@ -80,11 +80,10 @@ class Heads(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "A map of the 270 heads of a published model, with a column for each "
-            "layer and a row for each head. Bluer cells mean more attention to "
-            "the chosen token, or attention that is spread more widely. Below are two "
-            "bar charts for one head: each pair's share of the lengths of queries and "
-            "keys, and the attention weight at each distance."
+            "A map of the 270 heads of a published model, with a column for each layer and a row for each head. "
+            "Bluer cells mean that a head gives more attention to the chosen token, or spreads its attention more "
+            "widely. Below, two bar charts for one head show each pair's share of the lengths of queries and keys, "
+            "and the attention weight at each distance."
         )
 
     def dials(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 
 import { dials, MOST_COLUMNS, MOST_DIMS } from "./heatmap.py";
 import { cosSinGrid, evenEdges, fourierSum, invFreq, lastCall, minMaxBand } from "./kit/rope.js";
-import { count, lowered, tidy } from "./kit/text.js";
+import { lowered, tidy } from "./kit/text.js";
 import { css, diverging, divergingTable } from "./kit/colours.js";
 import { html, put, redrawn, setText, svg } from "./kit/elements.js";
 import { axis, bandPath, fitCanvas, NARROW, niceStep, scale, textWidth } from "./kit/drawing.js";
@@ -332,18 +332,12 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
   put(frame.dots, { d: length <= 64 ? places.map((at, m) => `M${at},${y(kernel[m])}h0`).join("") : "" });
 }
 
-function describe({ kernel, wavelengths, turned }, { dim, length, reference }) {
-  const pairs = dim / 2;
-  const lengths = pairs === 1 ? `The only pair completes a turn in ${tidy(wavelengths[0])} positions.`
-    : `The first pair completes a turn in ${tidy(wavelengths[0])} positions, the last in ${tidy(wavelengths.at(-1))}.`;
-  const young = pairs - turned;
-  const full = young === 0 ? "Every pair completes at least one turn here"
-    : `${young} of ${count(pairs, "pair")} ${young === 1 ? "does" : "do"} not complete a turn here`;
-  if (length === 1) return `${lengths} With a single position there is no distance to measure.`;
+function describe({ kernel }, { length, reference }) {
+  if (length === 1) return "With a single position there is no distance to measure.";
   let lowest = 0;
   for (let m = 1; m < length; m += 1) if (kernel[m] < kernel[lowest]) lowest = m;
   const next = kernel[reference + 1] ?? kernel[reference - 1];
-  return `${lengths} ${full}. The similarity to position ${reference} is ${tidy(next)} one position away; it is `
+  return `The similarity to position ${reference} is ${tidy(next)} one position away; it is `
     + `lowest, ${tidy(kernel[lowest])}, at position ${lowest}.`;
 }
 

@@ -73,10 +73,8 @@ class Heatmap(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The sinusoidal encoding as a picture, with a column for each position "
-            "and a row for each entry. The waves are fast in the first rows and "
-            "slower and slower in the rows below. Under the picture, a curve shows "
-            "the similarity of each position to a reference position. It has a "
-            "peak at the reference position, and ripples that die away on both "
-            "sides."
+            "The sinusoidal encoding as a picture, with a column for each position and a row for each entry. The "
+            "waves are fast in the first rows and become slower from row to row. Under the picture, a curve shows "
+            "the similarity of each position to a reference position, with a peak there and ripples that die away "
+            "on both sides."
         )

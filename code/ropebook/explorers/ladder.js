@@ -2,7 +2,7 @@
 
 import { dials, METHODS, SHORTEST } from "./ladder.py";
 import { invFreq, turnedPairs } from "./kit/rope.js";
-import { count, exact, tidy } from "./kit/text.js";
+import { exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
@@ -90,7 +90,7 @@ function build(stage, app) {
       const value = trait === "factor" ? Number((length / app.values().trained_length).toPrecision(3)) : length;
       return { [trait]: snap(dials.find((one) => one.trait === trait), value) };
     },
-    ...ofDial(app, dials.find((one) => one.trait === trait)),
+    ...ofDial(app, dials.find((one) => one.trait === trait), { finely: false }),
   }));
   return ({ data, values, width, most }) => {
     showModel(values);
@@ -251,10 +251,6 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ wavelengths, turned, beyond, shown, left }) => [
-    ["No full turn within L", String(wavelengths.length - turned), `of ${count(wavelengths.length, "pair")}`],
-    ["New angles without a method", radians(beyond), "radians"],
-    ...shown.map((name, k) => [`with ${METHODS[name].title}`, radians(left[k]), "radians"]),
-  ],
+  stats: () => [],
   describe,
 });

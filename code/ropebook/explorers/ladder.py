@@ -89,8 +89,8 @@ class Ladder(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The wavelengths of all pairs on a logarithmic scale. They rise from pair to pair, and the first pair takes 6 "
-            "positions per turn. Lines mark the trained length L and the target length L′. Pairs above the line at L never "
-            "completed a turn in training. Switch on a method, and its wavelengths appear too, while a curve underneath "
-            "shows how much it stretches each pair."
+            "The wavelengths of all pairs on a logarithmic scale rise from pair to pair, starting at about 6 "
+            "positions per turn. Lines mark the trained length L and the target length L′, and pairs above the line "
+            "at L never completed a turn in training. With a method switched on, its wavelengths appear too, and a "
+            "curve underneath shows how much it stretches each pair."
         )

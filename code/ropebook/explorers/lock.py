@@ -76,8 +76,8 @@ class Lock(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Two panels show the query and the key as arrows in the plane of one pair. On the left, RoPE rotates them; "
-            "on the right, a sinusoidal encoding is added to them. Below, the scores over all pairs are plotted "
-            "against a shift that moves query and key together. RoPE's score is a flat line, while the sinusoidal "
-            "score goes up and down."
+            "Two panels show the query and the key as arrows in the plane of one pair: on the left, RoPE rotates "
+            "them, and on the right, a sinusoidal encoding is added to them. Below, the scores over all pairs are "
+            "plotted against a shift that moves query and key together. RoPE's score is a flat line, while the "
+            "sinusoidal score goes up and down."
         )

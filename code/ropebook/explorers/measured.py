@@ -144,7 +144,7 @@ class Measured(Explorer):
         label="Position or distance",
         below="the picture begins there",
         above="the texts end there",
-        note="Where to read the values.",
+        note="The values are read here.",
         more=True,
     )
     measured = traitlets.Dict(help="the numbers, see compact").tag(sync=True)
@@ -158,13 +158,11 @@ class Measured(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Bits per byte at each position of long texts, for small models that "
-            "were trained on short ones. There are curves for the models as "
-            "trained, with the chosen method, and when they see only as much text "
-            "as in training. Vertical lines mark the trained length and the length "
-            "that the method is set for. Each of three seeds has a faint line, and "
-            "their mean has a thick one. Below is the difference from the models "
-            "as trained, band by band, with an interval."
+            "Curves of bits per byte against position in long texts, for small models that were trained on short "
+            "texts. The models are shown as trained, with the chosen method, and with only as much text in view as in "
+            "training, with a faint line for each of three seeds and vertical lines at the trained length and at the "
+            "length that the method is set for. Below is the difference from the models as trained, with an interval "
+            "for each band of positions."
         )
 
     def dials(self) -> dict[str, Any]:

@@ -75,15 +75,15 @@ class Pairing(Explorer):
         label="Position n of k",
         below="positions are counted from 0",
         above="the curve ends there",
-        note="Where the vertical line through the curves is.",
+        note="The vertical line through the curves is here.",
         more=True,
     )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Two rows of cells show the channels of a query and of a key. The two channels of a pair have the same shade. "
-            "Arcs join the cells that the rotation treats as a pair, and lines between the rows join the cells that are "
-            "multiplied. Below, two curves show the score at every position of the key, in the reference layout and as "
-            "stored now. The curves agree only if q, k and the rotation use the same order."
+            "Two rows of cells for the channels of a query and of a key, in which the two channels of a pair have "
+            "the same shade. Arcs join the cells that the rotation treats as a pair, and lines between the rows "
+            "join the cells that are multiplied. Below are two curves of the score at every position of the key, in "
+            "the reference layout and as stored now, which agree only if q, k and the rotation use the same order."
         )

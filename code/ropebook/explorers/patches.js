@@ -129,7 +129,7 @@ function cells({ left, side }, { scores }) {
   return [
     ...scores.map((score, k) => svg("rect", {
       x: left + (k % SIDE) * cell, y: TOP + Math.floor(k / SIDE) * cell, width: cell, height: cell,
-      style: `fill: var(--rb-${score < 0 ? "2" : "1"}); fill-opacity: ${hundredths(0.9 * Math.abs(score))}`,
+      style: `fill: var(--rb-${score < 0 ? "2" : "1"}); fill-opacity: ${hundredths(0.9 * score ** 2)}`,
     })),
     svg("rect", { x: left, y: TOP, width: side, height: side, style: "fill: none; stroke: var(--rb-grid)" }),
   ];
@@ -168,14 +168,13 @@ function shared(value) {
   return `${exact(100 * value, 0)} %`;
 }
 
-function describe({ below, beside, slanted, axes }, { form }) {
+function describe({ slanted, axes }, { form }) {
   const [right, left] = slanted;
   const alike = Math.abs(right - left) < 5e-3;
-  const slant = alike ? `Both diagonal neighbours have ${shared(right)}`
-    : `Of the diagonal neighbours, the one to the lower right has ${shared(right)}, `
-      + `and the one to the lower left has ${shared(left)}`;
-  return `With ${count(axes.length, "pair")} (${FORMS[form]}), the patch below has ${shared(below)} of the largest `
-    + `score, and the patch beside it has ${shared(beside)}. ${slant}.`;
+  const slant = alike ? `both diagonal neighbours have ${shared(right)}`
+    : `the diagonal neighbour to the lower right has ${shared(right)}, and the one to the lower left has `
+      + shared(left);
+  return `With ${count(axes.length, "pair")} (${FORMS[form]}), ${slant}.`;
 }
 
 export default explorer({
@@ -185,10 +184,9 @@ export default explorer({
   compute,
   build,
   idle: (_, { form }) => (form === "axial" ? {} : { base_columns: "Only the axial form has a base for each axis." }),
-  stats: ({ below, beside, slanted }) => [
+  stats: ({ below, beside }) => [
     ["One row down", shared(below), "of the largest score"],
-    ["One column right", shared(beside), "of the largest score"],
-    ["One down, one right", shared(slanted[0]), `one down, one left: ${shared(slanted[1])}`],
+    ["One column right", shared(beside)],
   ],
   describe,
 });

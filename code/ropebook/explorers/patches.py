@@ -99,7 +99,8 @@ class Patches(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "A map of 16 by 16 patches. One patch near the middle is marked, and the colour of every patch shows its score "
-            "with that one. In the axial form, the row and the column of the marked patch stand out as a cross. Under the "
-            "map, a strip shows in two colours which pairs encode the rows and which encode the columns."
+            "A map of 16 by 16 patches, in which one patch near the middle is marked and the colour of every patch "
+            "shows its score with that one. In the axial form, the row and the column of the marked patch stand out "
+            "as a cross. Under the map, a strip in two colours shows which pairs encode the rows and which encode "
+            "the columns."
         )

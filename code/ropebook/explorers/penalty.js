@@ -64,6 +64,7 @@ function build(stage, app) {
     label: "Distance in the picture",
     ends: () => ends,
     valueAt: (share) => Math.round((share * REACH) / STEP) * STEP,
+    finely: false,
   });
 
   return ({ data, values, width, most }) => {

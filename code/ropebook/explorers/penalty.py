@@ -78,7 +78,7 @@ class Penalty(Explorer):
         label="Distance Δ",
         below="a key can't be nearer than the query itself",
         above="the picture ends at twice the trained length",
-        note="Where to read the values.",
+        note="The values are read here.",
         more=True,
     )
     bias = traitlets.Dict(help="the numbers, see load").tag(sync=True)
@@ -89,12 +89,10 @@ class Penalty(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Two curves show the mean score of all heads of a published model "
-            "against the distance between query and key. In the original model, "
-            "the score falls until shortly before the trained length and then "
-            "rises again. With the chosen pairs slowed down, it keeps falling for "
-            "longer. A second panel shows the measured loss at each position of a "
-            "text. In the original model, it climbs beyond the trained length."
+            "Two curves of the mean score of all heads of a published model, against the distance between query and "
+            "key. In the original model, the score falls until shortly before the trained length and then rises "
+            "again; with the chosen pairs slowed down, it keeps falling for longer. A second panel shows the "
+            "measured loss at each position of a text, which in the original model climbs beyond the trained length."
         )
 
     def dials(self) -> dict[str, Any]:

@@ -335,22 +335,20 @@ function levels(place) {
   return [bottom];
 }
 
-function describe({ different, lost, error }, { dtype, rounded, first, count }) {
+function describe({ different, lost }, { dtype, rounded, first, count }) {
   const finite = count - lost;
   const rows = different - Number(lost > 0);
-  const shared = `${finite} neighbouring positions share ${rows} row${rows === 1 ? "" : "s"}`;
-  const kept = finite === 0 ? "" : rows === finite ? "Every position has its own row" : shared;
+  const kept = finite === 0 ? "" : rows === finite ? "Every position has its own row"
+    : "Neighbouring positions share rows";
   const gone = lost ? `${kept && ". "}From position ${first + finite} on, float16 represents the positions as infinity,`
     + " which has no cosine: the result is not a number" : "";
-  const most = error > 1.9 ? ", nearly the largest possible" : "";
-  const off = finite ? ` The largest error of a cosine is ${tidy(error)}${most}.` : "";
   const why = {
     result: " Only the finished cosine is rounded, so the error does not grow with the position.",
     frequencies: " The error of θᵢ is multiplied by the position, so the angle’s error grows with it.",
     positions: ` Near ${first + count - 1}, ${dtype} numbers are ${spacing(dtype, first + count - 1)} apart.`,
     everything: ` Near ${first + count - 1}, ${dtype} numbers are ${spacing(dtype, first + count - 1)} apart.`,
   }[rounded];
-  return `${kept}${gone}.${off}${why}`;
+  return `${kept}${gone}.${why}`;
 }
 
 export default explorer({
@@ -359,10 +357,9 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ different, lost, error }, { dtype, first, count }) => [
+  stats: ({ different, lost, error }, { count }) => [
     ["Different rows", String(different - Number(lost > 0)), `of ${count}`],
-    ["Largest error of a cosine", lost === count ? "–" : tidy(error)],
-    [`Spacing of ${dtype}`, spacing(dtype, first + count - 1), `at ${first + count - 1}`],
+    ["Largest error of a cosine", lost === count ? "–" : tidy(error), "of at most 2"],
   ],
   describe,
 });

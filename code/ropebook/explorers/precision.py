@@ -67,7 +67,7 @@ class Precision(Explorer):
         label="Positions shown",
         below="fewer show no pattern",
         above="rows would be thinner than a pixel",
-        note="One row for each.",
+        note="Each has its own row.",
         more=True,
     )
     dim = dials.dimension(
@@ -80,8 +80,7 @@ class Precision(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Two tables of cosines and sines as pictures, with a row for each "
-            "position. The left table is exact. In the right table, which is "
-            "rounded, neighbouring rows merge into bands. A third picture shows the "
-            "error of every entry, darker where it is larger."
+            "Two tables of cosines and sines as pictures, with a row for each position. The left table is exact, "
+            "and in the right table, which is rounded, neighbouring rows merge into bands. A third picture shows "
+            "the error of every entry, which is darker where the error is larger."
         )

@@ -40,7 +40,7 @@ class Ramp(Explorer):
         above="no model has a larger base",
     )
     dim = dials.dimension(
-        128, min=4, below="a ramp needs two pairs", note="Of a head: d/2 pairs."
+        128, min=4, below="a ramp needs two pairs", note="A head has d/2 pairs."
     )
     factor = dials.factor(
         16.0, note="Interpolated pairs are slowed down by this factor."
@@ -55,9 +55,8 @@ class Ramp(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "How much of each pair is interpolated, from nothing for the fast "
-            "pairs to everything for the slow ones. YaRN's paper describes a "
-            "curve that rises steeply and then flattens out; its code draws "
-            "a straight ramp between the same ends. Below is the factor between "
-            "the two resulting frequencies, pair by pair."
+            "A curve of how much of each pair is interpolated, from nothing for the fast pairs to everything for "
+            "the slow ones. In YaRN's paper the curve rises steeply and then flattens out; in its code it is a "
+            "straight ramp between the same ends. Below is the factor between the two resulting frequencies, pair "
+            "by pair."
         )

@@ -104,9 +104,8 @@ class Rivals(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Curves show what two schemes add to a score at each position of the key, "
-            "from 256 tokens before the query to 256 after it. ALiBi has a roof for "
-            "each head: two straight lines that fall to the left and to the right. "
-            "RoPE has a peak with swings on both sides, the same for all heads. The "
-            "half after the query, which is the future, is shaded."
+            "Curves of what two schemes add to a score at each position of the key, from 256 tokens before the "
+            "query to 256 after it. ALiBi has two straight lines for each head, which fall to the left and to the "
+            "right like a roof, and RoPE has one peak with swings on both sides, the same for all heads. The half "
+            "after the query, which is the future, is shaded."
         )

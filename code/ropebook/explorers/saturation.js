@@ -1,7 +1,7 @@
 // Why scores are divided by √d: without the division, the softmax picks a single key as vectors get longer.
 
 import { dials, DRAWS, MEDIAN_DIMS, MOST_DIMS, MOST_KEYS } from "./saturation.py";
-import { entropy, lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } from "./kit/rope.js";
+import { lastCall, minMaxBand, normals, softmax, softmaxGradientNorm } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import {
@@ -55,7 +55,6 @@ function compute({ dim, n_keys: keys, draw, scaled }) {
     scores: scoresOf(draw, keys, dim, scaled),
     weights,
     gradient: every.gradient[dim - 1],
-    entropy: entropy(weights),
     everyDim: every.weights,
     everyGradient: every.gradient,
     medianDims: MEDIAN_DIMS,
@@ -209,26 +208,23 @@ function drawCursor(group, { mapFloor, top, floor, x, y }, { gradient }, { dim, 
     style: `fill: var(--rb-${scaled ? 1 : 2}); stroke: var(--rb-paper); stroke-width: 2.5` })]);
 }
 
-function describe({ weights, gradient }, { dim, n_keys: keys, scaled }) {
+function describe({ weights }, { dim, n_keys: keys, scaled }) {
   const most = Math.max(...weights);
   const how = scaled ? "divided by √d" : "not divided by √d";
-  const end = most > 0.95 ? "One key gets nearly all of it."
-    : most < 2 / keys ? "The keys share the weight." : "Several keys share the weight.";
-  return `Scores of ${keys} keys with d = ${dim}, ${how}: the strongest key gets ${tidy(most)} of the weight and the `
-    + `gradient with respect to q·k has size ${tidy(gradient)}. ${end}`;
+  const end = most > 0.95 ? `one of ${keys} keys gets nearly all of the weight`
+    : most < 2 / keys ? `${keys} keys share the weight` : `several of ${keys} keys share the weight`;
+  return `With d = ${dim}, ${end} when scores are ${how}.`;
 }
 
 export default explorer({
   title: "Why attention divides by √d",
-  note: "A random query and random keys, with standard normal entries. "
-    + "Drag the vertical line to raise d, then switch the division off.",
+  note: "A random query and random keys. Drag the vertical line to raise d, then switch the division on or off.",
   dials,
   compute,
   build,
-  stats: ({ weights, gradient, entropy: nats }, { n_keys: keys }) => [
+  stats: ({ weights, gradient }) => [
     ["Largest weight", tidy(Math.max(...weights))],
     ["Size of the gradient", tidy(gradient), "with respect to q·k"],
-    ["Entropy", tidy(nats), `nats, of at most ${tidy(Math.log(keys))}`],
   ],
   describe,
 });

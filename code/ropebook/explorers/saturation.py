@@ -16,8 +16,7 @@ MEDIAN_DIMS = sorted({round(2 ** (k / 3)) for k in range(28)})
 
 
 class Saturation(Explorer):
-    """The softmax weights of random keys, their entropy, and the size of the weights' gradient with respect to the dot
-    products q·k.
+    """The softmax weights of random keys, and the size of the weights' gradient with respect to the dot products q·k.
 
     Invalid values raise ``TraitError``.
 
@@ -68,8 +67,7 @@ class Saturation(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Softmax weights of random keys as bars. Next to them, against the "
-            "head dimension d, are the weights as a map and the size of the "
-            "gradient with respect to q·k. With division by √d it falls slowly; "
-            "without it, it is larger at first and then drops steeply."
+            "Bars for the softmax weights of random keys. Next to them are a map of the weights and a curve of the "
+            "size of the gradient with respect to q·k, both against the head dimension d. With division by √d, the "
+            "gradient falls slowly; without it, it is larger at first and then drops steeply."
         )

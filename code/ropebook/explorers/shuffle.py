@@ -74,10 +74,9 @@ class Shuffle(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Attention weights of the words of a sentence as a matrix of shaded "
-            "cells, one row for each word that attends. Next to it, each word "
-            "has two strips of colours: the upper one is its output vector now, "
-            "and the lower one its output vector in the sentence as typed."
+            "A matrix of shaded cells for the attention weights of the words in a sentence, with a row for each "
+            "word that attends. Next to it, each word has two strips of colours. The upper strip is the word's "
+            "output vector now, and the lower one is its output vector in the sentence as typed."
         )
 
     @traitlets.default("order")

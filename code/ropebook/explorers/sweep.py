@@ -48,8 +48,9 @@ class Sweep(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Curves of a score against the distance between query and key, on a logarithmic axis, for a query and a key "
-            "whose entries are all the same. There is a small curve for each of ten bases from 1 to ten million, and a "
-            "large one for a chosen base. With a larger base, the curve drops below half of its peak farther to the "
-            "right. With a small base it falls immediately and then swings around zero. At base 1 it does not fall."
+            "Curves of a score against the distance between query and key, on a logarithmic axis, for a query and a "
+            "key whose entries are all the same. Ten small curves are for bases from 1 to ten million, and a large "
+            "one is for the chosen base. With a larger base the curve drops below half of its peak farther to the "
+            "right, with a small base it falls immediately and then swings around zero, and at base 1 it does not "
+            "fall."
         )

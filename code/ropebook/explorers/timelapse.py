@@ -46,7 +46,7 @@ class Timelapse(Explorer):
         label="Length now n",
         below="a text has at least one token",
         above="the figure has no more cells",
-        note="Tokens so far; the last is the query.",
+        note="The last token is the query.",
         within=Within("room"),
     )
     room = Whole(
@@ -79,21 +79,20 @@ class Timelapse(Explorer):
         min=LEAST_BASE,
         below="no model has a smaller base",
         above="no model has a larger base",
-        note="Up to the trained length.",
+        note="The base up to L.",
     )
     dim = dials.dimension(
         64,
         min=4,
         below="NTK’s exponent d/(d − 2) has no value at 2",
-        note="Of a head: d/2 pairs.",
+        note="A head has d/2 pairs.",
     )
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The tokens of a text as cells in rows, each in the colour of the "
-            "base with which its key was rotated on arrival: one colour up to the "
-            "trained length, then a new one with every token. The last cell is "
-            "the new query, with the newest base. Below is the error of its score "
-            "with each cached key."
+            "The tokens of a text as cells in rows, each in the colour of the base with which its key was rotated "
+            "on arrival. All cells up to the trained length share a colour, every later token has a new one, and "
+            "the last cell is the new query, with the newest base. Below is the error of the query's score with "
+            "each cached key."
         )

@@ -333,8 +333,7 @@ function describe({ angles, young }, { position, pair }) {
   const far = turns ? `${count(turns, "full turn")} and ${degrees(angle - 2 * Math.PI * turns)} more` : degrees(angle);
   const others = young === 0 ? "Every pair has completed at least one turn"
     : `${young} of ${count(angles.length, "pair")} ${young === 1 ? "has" : "have"} not completed a turn yet`;
-  return `At position ${position}, pair ${pair} has been rotated counter-clockwise by ${tidy(angle)} radians (${far}), `
-    + `and its length is unchanged. ${others}.`;
+  return `At position ${position}, pair ${pair} has been rotated counter-clockwise by ${far}. ${others}.`;
 }
 
 export default explorer({
@@ -344,7 +343,7 @@ export default explorer({
   compute,
   build,
   stats: ({ angles, before, after }, { position, pair }) => [
-    [`Angle ${position}θ${lowered(pair)}`, tidy(angles[pair]), `rad = ${degrees(angles[pair])}`],
+    [`Angle ${position}θ${lowered(pair)}`, tidy(angles[pair]), "radians"],
     ["Length", exact(after, 6), `changed by ${tidy(after - before)}`],
   ],
   describe,

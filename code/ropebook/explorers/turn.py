@@ -54,8 +54,8 @@ class Turn(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "The plane of one pair, with an arrow at position 0, the same arrow rotated counter-clockwise to its position, "
-            "and dots that mark its tip at earlier positions. Beside the plane is the matrix of the rotation. Waves "
-            "show the arrow's two coordinates at each position. Below is a small dial for each pair, from the fastest to "
-            "the slowest."
+            "The plane of one pair, with an arrow at position 0, the same arrow rotated counter-clockwise to its "
+            "position, and dots that mark its tip at earlier positions. Beside the plane are the matrix of the "
+            "rotation and waves that show the arrow's two coordinates at each position. Below is a small dial for "
+            "each pair, from the fastest to the slowest."
         )

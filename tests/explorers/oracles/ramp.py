@@ -12,10 +12,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
     ``paper`` and ``code`` have each pair's share of interpolation, from 0 to 1, according to the paper and to the code.
-    The code's ramp begins and ends at the pair indices ``low`` and ``high``. ``paperMixes`` and ``codeMixes`` count the
-    pairs for which that share is neither 0 nor 1. ``ratio`` is the code's frequency divided by the paper's for each
-    pair. ``largest`` is the largest factor between the two frequencies, in either direction, and ``pair`` is the pair
-    where it occurs.
+    The code's ramp begins and ends at the pair indices ``low`` and ``high``. ``ratio`` is the code's
+    frequency divided by the paper's for each pair. ``largest`` is the largest factor between the two frequencies, in
+    either direction, and ``pair`` is the pair where it occurs.
 
     >>> from ropebook.explorers.ramp import Ramp
     >>> figure = Ramp()  # Llama 2's numbers, stretched 16 times
@@ -35,8 +34,6 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
         "code": code.tolist(),
         "low": low.item(),
         "high": high.item(),
-        "paperMixes": int(((paper > 0) & (paper < 1)).sum()),
-        "codeMixes": int(((code > 0) & (code < 1)).sum()),
         "ratio": (1 / differ.ratio).tolist(),
         "largest": differ.largest,
         "pair": differ.pair,
@@ -53,7 +50,6 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
     pairs = dials["dim"] // 2
     alpha, beta = dials["alpha"], dials["beta"]
     index = (data["low"] + data["high"]) / (data["high"] - data["low"])
-    whole = ("paperMixes", "codeMixes", "pair")
     return {
         "paper": [1 + (alpha + beta) / (beta - alpha)] * pairs,
         "code": [1 + index] * pairs,
@@ -61,5 +57,5 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
         "high": pairs,
         "ratio": data["ratio"],
         "largest": data["largest"],
-        **dict.fromkeys(whole, 0.0),
+        "pair": 0.0,
     }

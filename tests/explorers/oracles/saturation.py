@@ -18,7 +18,7 @@ from tests.explorers.draws import normals
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    The scores, the weights, the norm of ∂weights/∂(q·k) and the entropy are those of the chosen draw at ``dim``. The
+    The scores, the weights and the norm of ∂weights/∂(q·k) are those of the chosen draw at ``dim``. The
     weights and the norm for that draw are also given at every dim, and the norm's median over all draws at some dims.
     """
     dim, n_keys = dials["dim"], dials["n_keys"]
@@ -37,7 +37,6 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
         "scores": (scores / math.sqrt(dim) if scaled else scores).tolist(),
         "weights": every[dim - 1].tolist(),
         "gradient": gradient[dim - 1].item(),
-        "entropy": torch.special.entr(every[dim - 1]).sum().item(),
         "everyDim": every.tolist(),
         "everyGradient": gradient.tolist(),
         "medianDims": MEDIAN_DIMS,
@@ -49,8 +48,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 def terms(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the scale of the tolerance for each entry.
 
-    A score is a sum of products, and weights add up to 1. The gradient's norm and the entropy are compared relative to
-    their largest possible values.
+    A score is a sum of products, and weights add up to 1. The gradient's norm is compared relative to its largest
+    possible value.
     """
     dim, draw = dials["dim"], dials["draw"]
     query, keys = (table[draw, ..., :dim] for table in vectors())
@@ -60,7 +59,6 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
         "scores": (products * scale).tolist(),
         "weights": 1.0,
         "gradient": 0.5,
-        "entropy": math.log(dials["n_keys"]),
         "everyDim": 1.0,
         "everyGradient": 0.5,
         "medianDims": 0.0,

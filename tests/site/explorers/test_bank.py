@@ -41,7 +41,8 @@ def test_models_and_steps(opened):
         first = settings.index((model.dim, model.base, model.context))
         expect(menu).to_have_value(decay.MODELS[first].name)
         if model.name in turned:
-            assert stats(page)["Full turn within L"].split() == [str(turned[model.name]), "of", str(model.dim // 2)]
+            said = f"{turned[model.name]} of {model.dim // 2} hands make a full turn within"
+            expect(page.locator(".rb-summary")).to_contain_text(said)
     enter(page, "Context L", 5000)
     expect(menu).to_have_value("A model’s settings …")
     menu.select_option("A model’s settings …")

@@ -19,8 +19,8 @@ export function verdict(guess, right) {
 }
 
 // steps: for each step, the nodes of its question, its answers and its reason, and the index of the right answer.
-// `start`, `show` and `goal` are texts. `hides` names what the figure hides until the reader has guessed or moved a
-// dial.
+// `start`, `show` and `goal` are texts. `hides` names what the figure hides until the reader has moved a dial. A guess
+// alone uncovers nothing, so that the reader sees the answer only by trying it.
 // figure: begin(settings) sets the dials; front(dials) puts the dials to be moved next to the question; reveal()
 // scrolls until the whole step is visible; setting() returns the dials' setting as a text; met(goal) says whether a
 // goal is met; root is the figure's element, which hides whatever would give the answer away; place is the element for
@@ -47,7 +47,7 @@ export function asking(steps, figure, told) {
     parts.asks.inert = over;
     parts.tells.inert = !over;
     parts.next.hidden = at === steps.length - 1;
-    const hides = phase === "asked" && !state.touched ? step().hides : "";
+    const hides = over || state.touched ? "" : step().hides;
     figure.root.classList.toggle("rb-hides-words", hides !== "");
     figure.root.classList.toggle("rb-hides-curves", hides === "curves");
   }

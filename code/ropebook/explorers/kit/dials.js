@@ -95,15 +95,19 @@ export function fromSlider(dial, at) {
   return snap(dial, dial.whole ? value : Number(value.toPrecision(3)));
 }
 
-// The value after a key press. Page keys move by a factor of 2 or by a tenth of the slider. On a logarithmic slider,
-// arrow keys move by a hundredth of it, so that the picture changes visibly, but at least by one step. On other sliders
-// of whole numbers, and in fields and pictures (`finely`), they move by one step.
+const MANY = 10_000; // with this many steps, a single one doesn't change the picture visibly
+
+// The value after a key press. Page keys move by a factor of 2 or by a tenth of the slider. On a logarithmic slider, or
+// one with very many steps, arrow keys move by a hundredth of it, so that the picture changes visibly, but at least by
+// one step. On other sliders of whole numbers, in fields, and on most handles in pictures (`finely`), they move by one
+// step.
 export function nudge(dial, value, key, finely = false) {
   const sign = ["ArrowRight", "ArrowUp", "PageUp"].includes(key) ? 1 : -1;
   const page = key.startsWith("Page");
   if (page && dial.log) return snap(dial, value ? value * 2 ** sign : sign);
   const step = snap(dial, value + sign * (dial.step ?? 1));
-  if (!page && dial.whole && (finely || !dial.log)) return step;
+  const few = !dial.log && (dial.max - dial.min) / (dial.step ?? 1) < MANY;
+  if (!page && dial.whole && (finely || few)) return step;
   const far = fromSlider(dial, Math.min(1000, Math.max(0, toSlider(dial, value) + sign * (page ? 100 : 10))));
   return dial.whole && sign * (step - far) > 0 ? step : far;
 }

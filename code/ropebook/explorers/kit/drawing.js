@@ -74,7 +74,7 @@ export function pillHalf(text) {
 }
 
 // Covers a part of the picture that would give the answer away. The cover is visible while a question that hides curves
-// waits for a guess.
+// waits for the reader to try it.
 export function cover([left, top, right, bottom]) {
   return svg("rect", { x: left, y: top, width: right - left, height: bottom - top, class: "rb-covers",
     visibility: "hidden" });

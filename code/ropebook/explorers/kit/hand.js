@@ -73,17 +73,17 @@ export function hand(app, node, /** @type {Record<string, any>} */ options) {
   };
 }
 
-// The keys and the value of a handle for one dial. Arrow and page keys work as in the dial's field; Home and End go to
-// the current limits. limits(values) returns [smallest, largest] if they differ from the dial's own limits.
-// text(values) returns the value as screen readers announce it.
+// The keys and the value of a handle for one dial. Arrow and page keys work as in the dial's field, or as on its slider
+// if `finely` is false; Home and End go to the current limits. limits(values) returns [smallest, largest] if they
+// differ from the dial's own limits. text(values) returns the value as screen readers announce it.
 export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {}) {
-  const { limits = () => [dial.min, dial.max], text } = options;
+  const { limits = () => [dial.min, dial.max], text, finely = true } = options;
   const now = (values) => values[dial.trait];
   return {
     keys(key) {
       if (!KEYS.includes(key)) return null;
       const [min, max] = limits(app.values());
-      const goal = key === "Home" ? min : key === "End" ? max : nudge(dial, now(app.values()), key, true);
+      const goal = key === "Home" ? min : key === "End" ? max : nudge(dial, now(app.values()), key, finely);
       return { [dial.trait]: Math.min(max, Math.max(min, goal)) };
     },
     value(values) {
@@ -97,7 +97,7 @@ export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {
 // right] in pixels. valueAt(share) returns the dial's value at a given fraction, from 0 to 1, of the way from left to
 // right. limits returns the current limits.
 export function across(app, node, dial, /** @type {Record<string, any>} */ options) {
-  const { ends, limits = () => [dial.min, dial.max], valueAt, text, ...more } = options;
+  const { ends, limits = () => [dial.min, dial.max], valueAt, text, finely, ...more } = options;
   const evenly = (share) => {
     const [min, max] = limits(app.values());
     return Math.round(min + share * (max - min));
@@ -109,7 +109,7 @@ export function across(app, node, dial, /** @type {Record<string, any>} */ optio
       const [left, right] = ends();
       return { [dial.trait]: (valueAt ?? evenly)(Math.min(1, Math.max(0, (x - left) / (right - left)))) };
     },
-    ...ofDial(app, dial, { limits, ...(text && { text }) }),
+    ...ofDial(app, dial, { limits, text, finely }),
     ...more,
   });
 }

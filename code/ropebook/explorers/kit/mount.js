@@ -29,7 +29,8 @@ const MOST = 600; // the maximum height of a picture, in px, until the figure is
 //                        says that nothing should glide (because the width or the theme has changed)
 //   idle(data, values)   optional: the dials that currently have no effect, and why: { trait: reason }
 //   stats(data, values)  a list of [name, value, remark], shown in large type under the figure
-//   describe(data, values)  one or two sentences that say what can be seen now; they are also read out
+//   describe(data, values)  one or two sentences that say what can be seen now, without repeating the numbers above
+//                        them; both are also read out
 // app: change({ trait: value }, passing), listen(node, event, handler), values(), dials(), which are the values without
 // those of `beside`, alt; tools, the row for the picture's buttons, because the stage is only for the picture; below,
 // for text under the figure; redraw(), for a figure that keeps some state besides its dials
@@ -297,12 +298,20 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
     // value that a slider passes, and browsers would reject hundreds of address changes.
     later(data, waits) {
       timers.forEach(clearTimeout);
-      timers = [setTimeout(() => setText(spoken, count.draws > 1 ? summary.textContent : ""), 2 * PAUSE),
+      timers = [setTimeout(() => setText(spoken, count.draws > 1 ? allWords(stats, summary) : ""), 2 * PAUSE),
         setTimeout(() => saveAddress(spec.dials, app, page), PAUSE),
         ...(waits ? [setTimeout(() => tell(data()), PAUSE)] : [])];
     },
     stop: () => timers.forEach(clearTimeout),
   };
+}
+
+// The readouts and the sentence as one text.
+function allWords(stats, summary) {
+  const numbers = [...stats.children].map(({ firstChild, lastChild }) => {
+    return `${firstChild.textContent}: ${lastChild.textContent.trim()}.`;
+  });
+  return [...numbers, summary.textContent].join(" ");
 }
 
 function saveAddress(dials, app, page) {

@@ -229,11 +229,6 @@ export function attentionOutputs(weights, values) {
   });
 }
 
-// −Σ p ln p, in nats.
-export function entropy(p) {
-  return p.reduce((sum, share) => (share > 0 ? sum - share * Math.log(share) : sum), 0);
-}
-
 // The Frobenius norm of diag(p) − p pᵀ, whose entries are p_i Σ_{j≠i} p_j on the diagonal and −p_i p_j elsewhere. We
 // compute the sums over j≠i as running sums from both ends, because 1 − p_i loses digits when p_i is close to 1.
 const after = []; // reused between calls, because allocating a new list would cost more than computing its sums

@@ -296,7 +296,7 @@ ${variables((_, [, dark]) => dark)}
 .rb-covers { fill: var(--rb-paper); stroke: var(--rb-muted); stroke-dasharray: 2 4; rx: 4px; }
 .rb-hides-curves .rb-covers { visibility: visible; }
 .rb-hides-words .rb-words-all::before {
-  content: "What the figure says comes after your guess."; position: absolute; color: var(--rb-muted);
+  content: "What the figure says comes once you try it."; position: absolute; color: var(--rb-muted);
 }
 
 .rb-takeaway { display: flex; flex-wrap: wrap; gap: 0 0.25rem; margin: 0 -0.5rem; }

@@ -43,7 +43,7 @@ export function idleNote(trait, { run, method, tuned }) {
 // The name, value and remark of each number shown in large type.
 export function readings(dials, data) {
   const { show, run, measured } = dials;
-  const { lines, here, hereSeeds, bytes, distance, far, farSeeds, near, nearSeeds } = data;
+  const { lines, here, hereSeeds, bytes, distance, far, farSeeds, near, nearSeeds, tuned } = data;
   const name = (k) => capital(nameOf(dials, data, lines[k]));
   const value = (k) => valueHere(dials, data, k);
   if (show === "loss") {
@@ -54,7 +54,8 @@ export function readings(dials, data) {
       ? read(one, `${one === fewest(here) ? "Fewest" : "Most"}: ${nameOf(dials, data, lines[one])}`) : one));
     const bits = lastHere(data);
     return [...lines.map((_, k) => read(k)), [`Last ${measured.length} bytes only`, ...(bits === null
-      ? ["–", "the text is no longer than that so far"] : [exact(bits, 2), `bits, bytes ${bytes[0]} to ${bytes[1]}`])]];
+      ? ["–", "the text is no longer than that so far"]
+      : [exact(bits, 2), `bits${tuned ? ", fine-tuned" : ""}, bytes ${bytes[0]} to ${bytes[1]}`])]];
   }
   const read = (k, title = name(k)) => {
     const short = far[k][distance] === null;
@@ -88,7 +89,7 @@ export function describe(data, dials) {
 }
 
 function describeLoss(data, dials) {
-  const { lines, here, hereApart, apart, band, follows, tuned } = data;
+  const { lines, here, hereApart, apart, band, follows } = data;
   const { position, measured } = dials;
   const [start, stop] = measured.bands[band];
   const times = position / measured.length;
@@ -102,16 +103,12 @@ function describeLoss(data, dials) {
     return `${where} the model needs the fewest bits ${best} and the most ${worst}, on average over three seeds.`
       + `${gone.length ? ` These schemes have no value here: ${gone.join(", ")}.` : ""}`;
   }
-  const bits = lastHere(data);
-  const last = bits === null ? ""
-    : ` Given only the last ${measured.length} bytes, the ${tuned ? "fine-tuned model" : "model as trained"} needs `
-      + `${exact(bits, 2)} bits.`;
-  if (lines.length === 1) return `${where} the model as trained needs ${exact(here[0], 2)} bits.${last}`;
+  if (lines.length === 1) return `${where} the model as trained needs ${exact(here[0], 2)} bits.`;
   const more = `${exact(Math.abs(hereApart[0]), 2)} ${hereApart[0] < 0 ? "fewer" : "more"}`;
   const [mean, low, high] = apart[0][band];
   const ends = follows && start >= measured.length;
-  return `${where} ${nameOf(dials, data, lines[0])} needs ${exact(here[0], 2)} bits, ${more} than the model as trained.`
-    + `${last} Over bytes ${start + 1} to ${stop}${ends ? " of texts that end there" : ""}, the difference is `
+  return `${where} ${nameOf(dials, data, lines[0])} needs ${more} bits than the model as trained.`
+    + ` Over bytes ${start + 1} to ${stop}${ends ? " of texts that end there" : ""}, the difference is `
     + `${apartText(mean)}. Its 95 % interval over seeds and files, ${apartText(low)} to ${apartText(high)}, `
     + `${low > 0 || high < 0 ? "does not contain" : "contains"} 0.`
     + `${follows ? ` The method adapts to the length of the text. The curve shows texts of ${MOST_TEXT} bytes read at `
