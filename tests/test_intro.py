@@ -47,7 +47,7 @@ def test_the_code_to_copy_is_that_of_the_book(rope, dtype):
 
 
 def rows() -> list[list[str]]:
-    table = PAGE[PAGE.index("| query at |") :].split("\n\n")[0].splitlines()[2:]
+    table = PAGE[PAGE.index("| position of the query |") :].split("\n\n")[0].splitlines()[2:]
     return [[cell.strip().replace("−", "-") for cell in row.strip("|").split("|")] for row in table]
 
 

@@ -50,8 +50,8 @@ def test_the_head_that_tells_has_the_largest_contrast():
 def test_bands_are_means_over_seeds_and_stand_beside_the_model_as_it_is():
     columns = O.of_bands(FOUND, "rope-100")
     assert columns["pairs"] == ["as trained", "fast: 0 to 0", "middle: 1 to 3"]
-    assert np.allclose(columns["order from L to 2 L, halved"], [0.1, 0.1, 1.0])
-    assert np.allclose(columns["found within L, held still"], [0.9, 0.9, 1.0])
+    assert np.allclose(columns["order score from L to 2 L, if halved"], [0.1, 0.1, 1.0])
+    assert np.allclose(columns["records found within L, if held still"], [0.9, 0.9, 1.0])
 
 
 @together(("id", "times"), [("linear/8", 8), ("yarn/8", 8), ("log_n", 1), ("ntk/8", None)])

@@ -93,11 +93,16 @@ def test_verdicts_with_their_counts(opened):
     assert columns["claim"] == [claims.CLAIMS[id].text for id in ids]
     assert columns["verdict"][:2] == ["mixed", "no difference"]  # two of the six comparisons have s = 4
     assert columns["Python"][:2] == ["1 hold, 2 no difference", "3 no difference"]
-    assert columns["generated"] == ["1 hold, 2 no difference", "3 no difference", None, columns["generated"][3]]
+    assert columns["generated language"] == [
+        "1 hold, 2 no difference",
+        "3 no difference",
+        None,
+        columns["generated language"][3],
+    ]
     assert columns["Python"][2] == "1 fail"
     assert columns["records"][:3] == [None] * 3
     assert sum(int(part.split()[0]) for part in columns["records"][3].split(", ")) == 5
-    assert list(tables.verdicts(opened, ids[:2])) == ["claim", "verdict", "Python", "generated"]
+    assert list(tables.verdicts(opened, ids[:2])) == ["claim", "verdict", "Python", "generated language"]
 
 
 def test_each_comparison_has_its_sign(opened):
@@ -105,7 +110,7 @@ def test_each_comparison_has_its_sign(opened):
     columns = tables.verdicts(opened, ["S2.9a yarn"])
     assert columns["verdict"][0].signs == (("±", "mixed"),)
     found = [each[-1] for row in opened["verdicts"] if row["id"] == "S2.9a yarn" for each in row["found"]]
-    for column, outcomes in {"Python": found[::2], "generated": found[1::2]}.items():
+    for column, outcomes in {"Python": found[::2], "generated language": found[1::2]}.items():
         assert [word for _, word in columns[column][0].signs] == outcomes
         assert [sign for sign, _ in columns[column][0].signs] == [tables.SIGNS[each] for each in outcomes]
 
@@ -154,10 +159,10 @@ def test_what_the_small_models_do_beyond_has_a_row_for_each_that_is_there():
     }
     assert tables.schemes(measured) == {
         "scheme": ["learned absolute", "none, causal mask", "ALiBi"],
-        "bits, 0–8": [2.0, pytest.approx(2.1), pytest.approx(2.1)],
-        "apart, 0–8": [0.0, pytest.approx(0.2), pytest.approx(0.2)],
-        "bits, 32–64": [None, 3.5, 3.5],
-        "apart, 32–64": [None, 1.0, 1.0],
+        "bits per byte, 0 to 8": [2.0, pytest.approx(2.1), pytest.approx(2.1)],
+        "spread, 0 to 8": [0.0, pytest.approx(0.2), pytest.approx(0.2)],
+        "bits per byte, 32 to 64": [None, 3.5, 3.5],
+        "spread, 32 to 64": [None, 1.0, 1.0],
         "found 6 bytes back": [None, None, pytest.approx(0.7)],
         "found 48 bytes back": [None, None, pytest.approx(0.2)],
     }

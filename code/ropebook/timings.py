@@ -90,10 +90,9 @@ def in_short(measured: dict, layout: str = "interleaved") -> Columns:
             1000 * entry(one, "limit")["ms"],
         )
     )
-    long_head = f"{shape['tokens']:,} tokens (ms)"
-    return _columns(
-        ("form", "operations per token", "passes", long_head, "1 token (µs)"), rows
-    )
+    long_head = f"time for {shape['tokens']:,} tokens (ms)"
+    heads = ("form", "operations per token", "passes over memory", long_head)
+    return _columns((*heads, "time for 1 token (µs)"), rows)
 
 
 def counts(head_dim: int, n_heads: int) -> Columns:

@@ -47,11 +47,12 @@ def gradient_sizes(
     powers(ax.yaxis)
     display_figure(
         fig,
-        "Median size of the gradient with respect to the dot products, against the head dimension, on logarithmic axes, for 16, "
-        "256 and 4096 keys. With the scale the lines fall evenly. Without it they begin higher and then drop steeply, at a larger "
-        "d if there are more keys. Only the line for 16 keys drops far below its counterpart with the scale.",
-        "Solid lines: without a scale. Dashed lines: with the scale 1/√d. Where a solid line is above the dashed line of the same "
-        "colour, a typical row has a larger gradient without the scale.",
+        "Curves of the median size of the gradient against the head dimension, on logarithmic axes, for 16, 256 and 4096 keys. With "
+        "the scale, the curves fall evenly. Without it, they begin higher and then drop steeply, at a larger d if there are more "
+        "keys, and only the curve for 16 keys drops far below its counterpart.",
+        "The median size of the gradient with respect to the dot products, against the head dimension. The dashed lines are with "
+        "the scale 1/√d, and the solid lines are without it. Where a solid line is above the dashed line of the same colour, a "
+        "typical row has a larger gradient without the scale.",
     )
 
 
@@ -65,7 +66,8 @@ def mask_panels(masks: Mapping[str, Tensor]) -> None:
     display_figure(
         fig,
         f"Attention masks as grids of cells, with a row for each query and a column for each key: {', '.join(masks)}.",
-        "In a filled cell, the query may attend to the key. The sentence has four tokens, so the last two columns are padding.",
+        "Attention masks for a sentence of four tokens and two padding tokens, which are the last two columns. In a filled cell, "
+        "the query may attend to the key.",
     )
 
 
@@ -92,9 +94,9 @@ def shared_heads(n_heads: int, kinds: Mapping[str, int]) -> None:
         ax.text(middle, -0.48, f"{n_kv_heads} key/value head{plural}", ha="center")
     display_figure(
         fig,
-        "Eight query heads in a row, each joined by a line to the head of keys and values that it uses. Each query head has "
-        "its own in multi-head attention, four share one in grouped-query attention, and all share one in multi-query attention.",
-        "Each line joins a query head to the key/value head that it uses.",
+        "Eight query heads in a row, each joined by a line to the key/value head that it uses. In multi-head attention, every query "
+        "head has its own key/value head. In grouped-query attention, four query heads share one, and in multi-query attention all share one.",
+        "The query heads in three kinds of attention. Each line joins a query head to the key/value head that it uses.",
     )
 
 
@@ -126,7 +128,9 @@ def memory_and_time(
         powers(ax.yaxis)
     display_figure(
         fig,
-        "Memory and time against the length, on logarithmic axes. The line for our code's memory gets ever steeper and "
-        "approaches the formula's line; the line for PyTorch's memory is half as steep. Both times rise with the length.",
-        f"The memory was counted, and the time was measured on {where}.",
+        "Memory and time against the length, on logarithmic axes. The line for our code's memory gets steeper and "
+        "steeper and approaches the formula's line, while the line for PyTorch's memory is half as steep. Both times rise with "
+        "the length.",
+        "The memory that attention keeps for the backward pass and the time that it takes, against the length of the text. The "
+        f"memory was counted, and the time was measured on {where}.",
     )

@@ -67,11 +67,11 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
         ax.set_title(title)
     display_figure(
         fig,
-        f"Three maps of {side} by {side} patches. In the first, with patches numbered in a line, a short bar runs along the row of "
-        "the middle patch, with next to nothing above and below it. In the second, the axial form, a dark cross runs along the "
-        "row and the column of the middle patch. In the third, the mixed form, there is a round spot.",
-        f"The score of every patch when the middle patch is the query, for q = k = (1, …, 1), d = {dim} and base {base:g}. Blue is "
-        "positive and orange is negative.",
+        f"Three maps of {side} by {side} patches. With patches numbered in a line, only a short bar in the row of the middle "
+        "patch is dark. With the axial form, a dark cross runs along the row and the column of the middle patch. With the "
+        "mixed form, there is a round spot around the middle patch.",
+        f"The score of each patch with the middle patch, for q = k = (1, …, 1), d = {dim} and base {base:g}. Blue scores are "
+        "positive, and orange scores are negative.",
     )
 
 
@@ -100,7 +100,7 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
     display_figure(
         fig,
         f"Rows of coloured bars, with a bar for each pair. {' '.join(rows)}",
-        "The axis that each pair follows: blue for time, the stronger grey for the row, and the fainter grey for the column.",
+        "The axis that each pair follows in each model. Blue is time, the darker grey is the row, and the lighter grey is the column.",
     )
 
 
@@ -134,9 +134,9 @@ def shifts(dim: int = 64, trials: int = 64) -> None:
     powers(ax.yaxis)
     display_figure(
         fig,
-        "Four lines over moves of 1 to a million tokens, each with a dotted line above it. The line of float64 rises from below "
-        "10⁻¹⁴ to 10⁻¹². That of float32 with angles in float64 is level near 10⁻⁸, and that of bfloat16 is level near 10⁻³. "
-        "The line of float32 with angles in float32 rises with the move and passes that of bfloat16.",
-        "How much a score changes when both positions move. Solid lines are medians and dotted lines are maxima over "
+        "Four lines show the change against moves of 1 to a million tokens, each with a dotted line above it. With float64, it rises from "
+        "below 10⁻¹⁴ to 10⁻¹². With angles in float64, it stays near 10⁻⁸ for float32 and near 10⁻³ for bfloat16, but with "
+        "angles in float32 it rises with the move and exceeds that of bfloat16.",
+        "How much a score changes when both positions move, against the size of the move. Solid lines are medians, and dotted lines are maxima, over "
         f"{trials} random pairs of unit vectors with d = {dim}, at positions below 4096.",
     )

@@ -46,12 +46,12 @@ def trends(length: int = 10**6) -> None:
     axes[0].set_ylabel("S(Δ) / S(0)")
     display_figure(
         fig,
-        "Two panels with a logarithmic axis of distances up to a million. For d = 8, a wide band surrounds a mean that falls "
-        "to zero in steps, and the band reaches one again. For d = 256, a narrow band surrounds a mean that falls from one "
-        "to zero in a straight line.",
-        "The score in windows of distance, for q = k = (1, …, 1) and base 10,000. The line is the mean of each window, and the "
-        "band runs from its smallest value to its largest. The mean falls. The score swings around it, and the fewer pairs "
-        "there are, the wider it swings.",
+        "Two panels show the score against distances up to a million, on a logarithmic axis. For d = 8, the mean falls to zero "
+        "in steps, and the wide band around it reaches one again. For d = 256, the mean falls from one to zero in a straight "
+        "line, and the band around it is narrow.",
+        "The score against distance, for q = k = (1, …, 1) and base 10,000. The line is the mean over a window of distances, and "
+        "the band runs from the smallest score in the window to the largest. The mean falls while the score swings around it, "
+        "and with fewer pairs the swings are wider.",
     )
 
 
@@ -78,11 +78,10 @@ def random_band(dim: int, samples: int = 2000) -> None:
     powers(ax.xaxis)
     display_figure(
         fig,
-        f"Scores over a logarithmic axis of distance. The curve for equal vectors oscillates as it falls from {dim} to zero. The "
-        f"band for random vectors stays level around zero from the first distance to the last, about {math.sqrt(dim):.0f} to "
-        "each side.",
-        f"d = {dim}, base 10000. The score of equal vectors falls with distance. Scores of random vectors have mean zero and "
-        "standard deviation √d at every distance.",
+        f"Scores against distance, on a logarithmic axis. The curve for equal vectors oscillates as it falls from {dim} to zero. The "
+        f"band for random vectors is level around zero and reaches about {math.sqrt(dim):.0f} to each side at all distances.",
+        f"Scores against distance, for d = {dim} and base 10,000. The score of equal vectors falls with distance, but scores of "
+        "random vectors have mean zero and standard deviation √d at every distance.",
     )
 
 
@@ -113,11 +112,11 @@ def sweep_grid(length: int = 4096) -> None:
     display_figure(
         fig,
         "Sixty small panels, for ten bases from 1 to ten million and six dimensions from 8 to 256. At base 1, a band from "
-        "minus one to one fills every panel. As the base grows, the curves fall later; as d grows, the band around the mean "
-        "becomes narrower.",
-        f"S(Δ)/S(0) for q = k = (1, …, 1), at distances from 1 to {length}. The axis of each panel runs from −1 to 1. The line "
-        "is the mean around a distance, and the band runs from smallest to largest value. The base decides how soon the "
-        "score falls, and d how widely it swings.",
+        "minus one to one fills every panel. With larger bases the curves fall later, and with larger d the band around the "
+        "mean is narrower.",
+        f"The score S(Δ)/S(0) for q = k = (1, …, 1), against distances from 1 to {length}. The vertical axis of each panel runs from "
+        "−1 to 1. The line is the mean around a distance, and the band runs from the smallest to the largest value. The base "
+        "decides how soon the score falls, and d decides how widely it swings.",
     )
 
 
@@ -134,9 +133,9 @@ def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
     display_figure(
         fig,
         f"Three walks of {dim // 2} steps. At the first distance, a short curl is followed by a long, nearly straight line. At the "
-        "second, a larger tangle is followed by a bent line. At the third, the whole walk is a tangle.",
-        f"The partial sums for d = {dim}, from the start (small dot) to the end (large dot). The scales differ, although all "
-        f"three walks have {dim // 2} steps. The bound depends on how far each walk gets from its start.",
+        "second, a larger tangle is followed by a bent line, and at the third, the whole walk is a tangle.",
+        f"The partial sums for d = {dim} as walks in the plane, from the start (small dot) to the end (large dot). All three walks "
+        f"have {dim // 2} steps, but the scales of the panels differ. The bound depends on how far each walk gets from its start.",
     )
 
 
@@ -166,12 +165,12 @@ def falling_mean(dim: int, length: int = 10**6) -> None:
     ax.minorticks_off()
     display_figure(
         fig,
-        "The mean length of the partial sums on two logarithmic axes: it falls from about 30 in a straight line to about 5 "
-        "near distance ten thousand and stays level from there to a million, inside a band that becomes wider. Dashed "
-        "lines mark the random walk's level and the floor.",
-        f"The bound's distance-dependent factor, for d = {dim} and base 10000: mean (line) and smallest to largest value (band) "
-        f"in windows of distance. At Δ = 0 it is {(dim // 2 + 1) / 2}, and it falls to about {random_walk_level(dim):.1f}, but no "
-        "further.",
+        "The mean length of the partial sums against distance, on logarithmic axes. It falls in a straight line from about 30 to "
+        "about 5 near distance ten thousand and then stays level up to a million, inside a band that becomes wider. Dashed "
+        "lines mark the level of a random walk and a lower bound.",
+        f"The factor of the bound that depends on the distance, for d = {dim} and base 10,000. The line is the mean in a window of "
+        "distances, and the band runs from the smallest to the largest value. "
+        f"At Δ = 0 it is {(dim // 2 + 1) / 2}, and it falls to about {random_walk_level(dim):.1f}, but no further.",
     )
 
 
@@ -203,12 +202,12 @@ def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
     axes[0].text(1.5, 0.02, "|score|", color=BLUE)
     display_figure(
         fig,
-        "Two panels on logarithmic axes. On the left the paper's bound runs above the dashed line of the triangle "
-        "inequality at every distance. On the right it starts on the dashed line and falls to about a seventh of it. The "
-        "dots for the score lie below both, often far below.",
-        "The absolute value of the score (dots) and the paper's bound (line), both divided by the bound from the triangle "
-        f"inequality (dashed, at 1), for d = {vector.shape[-1]}. Left: the step from the last hᵢ to 0 makes the paper's bound loose. "
-        "Right: all steps are small, so the paper's bound is better.",
+        "In the left of two panels with logarithmic axes, the paper's bound is above the dashed line of the triangle "
+        "inequality at every distance. In the right panel, it starts on the dashed line and falls to about a seventh of it. The "
+        "dots for the score lie below both lines, often far below.",
+        "The absolute score (dots) and the paper's bound (line) against distance, both divided by the bound from the triangle "
+        f"inequality (dashed), for d = {vector.shape[-1]}. On the left, the step from the last hᵢ to 0 makes the paper's bound loose. "
+        "On the right, all steps are small, so the paper's bound is better.",
     )
 
 
@@ -245,11 +244,12 @@ def islands(
     powers(ax.xaxis)
     display_figure(
         fig,
-        "For each context length, a row of bars on a logarithmic axis of bases: first narrow islands, then a long bar with "
-        "gaps, and then a solid bar up to the right end. For longer contexts, the bars begin further right. Triangles mark the paper's and our "
-        "smallest base.",
-        "Blue: bases that meet the criterion for d = 128, on a grid of three significant digits. Islands are drawn a little "
-        f"wider than they are. In each row, some bases fail although smaller bases pass. {measured}",
+        "Each context length has a row of bars on a logarithmic axis of bases, with narrow islands, a long bar with gaps, and a "
+        "solid bar up to the right end. For longer contexts, the bars begin further to the right. Triangles mark the smallest base "
+        "in the paper and in our search.",
+        "The bases with three significant digits that meet the criterion for each context length, for d = 128 (blue). "
+        "Islands are drawn a little wider than they are. In each row, some bases fail although smaller bases pass. "
+        f"{measured}",
     )
 
 

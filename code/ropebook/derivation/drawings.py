@@ -41,9 +41,9 @@ def draw_families(positions: int = 10, angle: float = 1.2) -> None:
     axes[1].text(*(1.3 * mirrored[1]), "odd n", ha="center", va="bottom", color=INK)
     display_figure(
         fig,
-        f"Two circles. On the left {positions} dots, numbered from 0, go around the circle in equal steps. On the "
-        "right there are two dots only, one for all even positions and one for all odd ones, on both sides of a "
-        "dashed line.",
-        f"One vector at positions 0 to {positions - 1}. Left: rotations. Right: the powers of a reflection in the "
-        "dashed line. Both families give scores that depend on the distance alone.",
+        f"Two circles. On the left, {positions} dots, numbered from 0, go around the circle in equal steps. On the "
+        "right, there are only two dots, on either side of a dashed line: one for all even positions and one for all "
+        "odd ones.",
+        f"One vector at positions 0 to {positions - 1}, moved by rotations (left) or by the powers of a reflection in "
+        "the dashed line (right). Both families give scores that depend only on the distance.",
     )

@@ -81,9 +81,9 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
     display_figure(
         fig,
         f"Six lines show how much six methods stretch each of {pairs} pairs, on a logarithmic axis from 1 to 16. The line of "
-        "interpolation is level at 4. The lines of NTK-aware scaling and dynamic NTK rise straight to 4 and to 13. The lines "
-        "of the by-parts methods stay at 1 for the fast pairs, rise in the middle, and are level at 4 for the pairs that "
-        "have not completed a turn.",
+        "interpolation is level at 4, while the lines of NTK-aware scaling and dynamic NTK rise straight to 4 and to 13. The "
+        "lines of the by-parts methods stay at 1 for the fast pairs, rise in the middle, and are level at 4 for the pairs "
+        "that have not completed a turn.",
         f"How much each pair is stretched, for d = {2 * pairs}, L = {trained_length} and a text {factor:g} times that long. "
         "Pairs to the right of the dashed line never completed a turn in training. Where a curve is below "
         f"{factor:g} for such a pair, the pair reaches new angles.",

@@ -173,7 +173,7 @@ def verdicts(found: Mapping, ids: Sequence[str]) -> Columns:
     The table shows the results for all seeds, and for the new seeds alone.
     """
     rows = [verdict(found, id) for id in ids]
-    new = "seeds " + " and ".join(map(str, found["new"])) + " alone"
+    new = f"difference with only seeds {' and '.join(map(str, found['new']))}"
     return {
         "claim": [_titled(one["text"]) for one in rows],
         "difference": [_difference(one["all"]) for one in rows],

@@ -175,10 +175,12 @@ def of_bands(found: Mapping, id: str) -> Columns:
             f"{band}: {maps[0]['bands'][band][0]} to {maps[0]['bands'][band][-1]}"
             for band in names
         ],
-        "order from L to 2 L, halved": over("halved", "order"),
-        "found from L to 2 L, halved": over("halved", "found order"),
-        "order within L, held still": over("still", "order within"),
-        "found within L, held still": over("still", "found order within"),
+        "order score from L to 2 L, if halved": over("halved", "order"),
+        "records found from L to 2 L, if halved": over("halved", "found order"),
+        "order score within L, if held still": over("still", "order within"),
+        "records found within L, if held still": over(
+            "still", "found order within"
+        ),
     }
 
 
@@ -205,16 +207,20 @@ def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
     return {
         "scheme": [title(id) for id in ids],
         "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
-        "found within L": [
+        "records found within L": [
             mean(found, id, "retrieval within", "score") for id in ids
         ],
-        "found beyond L": [mean(found, id, "retrieval", "score") for id in ids],
-        "order within L": [mean(found, id, "order within", "score") for id in ids],
-        "order beyond L": [mean(found, id, "order", "score") for id in ids],
-        "beyond L, asked for the first": [
+        "records found beyond L": [
+            mean(found, id, "retrieval", "score") for id in ids
+        ],
+        "order score within L": [
+            mean(found, id, "order within", "score") for id in ids
+        ],
+        "order score beyond L": [mean(found, id, "order", "score") for id in ids],
+        "score for the first record, beyond L": [
             _kind(found, id, "order", "first") for id in ids
         ],
-        "beyond L, asked for the last": [
+        "score for the last record, beyond L": [
             _kind(found, id, "order", "last") for id in ids
         ],
     }
@@ -238,14 +244,20 @@ def methods(
     return {
         "method": [title(id) for id in ids],
         "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
-        f"period of pair {pair}": [
+        f"period of pair {pair} (bytes)": [
             period_with(every.get(id.partition("/")[2]), pair) for id in ids
         ],
-        "order, short": [mean(found, id, "order short", "score") for id in ids],
-        "order within L": [mean(found, id, "order within", "score") for id in ids],
-        "order beyond L": [mean(found, id, "order", "score") for id in ids],
-        "order gained": [gained(found, id, "order") for id in ids],
-        "found beyond L": [mean(found, id, "retrieval", "score") for id in ids],
+        "order score at short distances": [
+            mean(found, id, "order short", "score") for id in ids
+        ],
+        "order score within L": [
+            mean(found, id, "order within", "score") for id in ids
+        ],
+        "order score beyond L": [mean(found, id, "order", "score") for id in ids],
+        "gain in the order score": [gained(found, id, "order") for id in ids],
+        "records found beyond L": [
+            mean(found, id, "retrieval", "score") for id in ids
+        ],
     }
 
 

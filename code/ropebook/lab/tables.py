@@ -159,10 +159,10 @@ def schemes(measured: Mapping) -> Columns:
     first, last = measured["bands"][0], measured["bands"][-1]
     heads = (
         "scheme",
-        f"bits, {first[0]}–{first[1]}",
-        f"apart, {first[0]}–{first[1]}",
-        f"bits, {last[0]}–{last[1]}",
-        f"apart, {last[0]}–{last[1]}",
+        f"bits per byte, {first[0]} to {first[1]}",
+        f"spread, {first[0]} to {first[1]}",
+        f"bits per byte, {last[0]} to {last[1]}",
+        f"spread, {last[0]} to {last[1]}",
         f"found {distances[_NEAR]} bytes back",
         f"found {distances[_FAR]} bytes back",
     )
@@ -282,7 +282,11 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
         "claim": [row["claim"] for row in rows],
         "verdict": [_signed_word(row["word"]) for row in rows],
     }
-    of = {"python": "Python", "language": "generated", "records": "records"}
+    of = {
+        "python": "Python",
+        "language": "generated language",
+        "records": "records",
+    }
     for kind, head in of.items():
         cells = []
         for row in rows:

@@ -65,8 +65,9 @@ CONTROL = EXTENDED
 CONTROLS = tuple(Trial(EXTENDED, seed) for seed in (*SEEDS, *variants.MORE_SEEDS))
 """Plain models with half the steps, some of which were trained on a CPU and some on a
 GPU."""
-READ_LAST = tuple(
-    variants.raised(parent, variants.RAISED_STEPS[-1]) for parent in PLAIN
+READ_LAST = (
+    *PLAIN,
+    *(variants.raised(parent, variants.RAISED_STEPS[-1]) for parent in PLAIN),
 )
 """Models that were also measured while they read only the last L bytes."""
 Columns = dict[str, list]

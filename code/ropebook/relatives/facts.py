@@ -142,11 +142,11 @@ def facts_table() -> dict[str, list[str]]:
     """Return the facts as columns of a table, by heading."""
     heads = (
         "scheme",
-        "how it enters",
-        "depends on",
-        "learned",
-        "beyond L",
-        "used by",
+        "how it enters the model",
+        "what it depends on",
+        "what is learned",
+        "what happens beyond L",
+        "models that use it",
     )
     return dict(
         zip(

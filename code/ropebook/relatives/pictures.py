@@ -54,12 +54,11 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
     fig.supylabel("added to the score", fontsize=12.5)
     display_figure(
         fig,
-        f"Six panels over distances up to {farthest}, with a line for each of {heads} heads or a single line for all. ALiBi's "
-        "straight lines fall, each less steeply than the one before. T5 buckets turn these lines into stairs, which are level "
-        "from about 91 on. Sandwich's lines oscillate as they fall, and all have the same shape. KERPLE's curve falls quickly "
-        "at first and then slowly. RoPE and xPos have one line for all heads, with large oscillations as it falls.",
-        f"What each scheme adds to a score, relative to distance 0, with {heads} heads, d = {dim} and base 10,000. RoPE and xPos are "
-        "drawn for q = k = (1, …, 1), and KERPLE is drawn for p = a = 1.",
+        f"Six panels show curves against distances up to {farthest}, with a line for each of {heads} heads or a single line for "
+        "all. ALiBi's lines are straight, T5 buckets turn them into stairs that are level from about 91 on, and Sandwich's lines "
+        "oscillate as they fall. KERPLE's curve falls quickly and then slowly, while those of RoPE and xPos oscillate strongly.",
+        f"What each scheme adds to a score at each distance, relative to distance 0, with {heads} heads, d = {dim} and base 10,000. "
+        "RoPE and xPos are drawn for q = k = (1, …, 1), and KERPLE is drawn for p = a = 1.",
     )
 
 
@@ -68,11 +67,15 @@ def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
     found = {name: cost(name, n_heads, dim, length) for name in FACTS}
     return {
         "scheme": [FACTS[name].title for name in found],
-        "learned": [one.learned for one in found.values()],
+        "learned numbers": [one.learned for one in found.values()],
         "operations per score": [round(one.flops, 1) for one in found.values()],
-        "per token and head": [round(one.per_token) for one in found.values()],
-        "held (MiB)": [round(4 * one.held / 2**20) for one in found.values()],
-        "fused (KiB)": [
+        "operations per token and head": [
+            round(one.per_token) for one in found.values()
+        ],
+        "memory held (MiB)": [
+            round(4 * one.held / 2**20) for one in found.values()
+        ],
+        "memory read if fused (KiB)": [
             None if one.fused is None else round(4 * one.fused / 1024, 2)
             for one in found.values()
         ],
@@ -88,9 +91,9 @@ def time_columns(measured: dict) -> dict[str, list]:
     }
     names = list(dict.fromkeys(name for name, _ in times))
     heads = {
-        "plain": "plain code",
-        "fused": "scaled_dot_product_attention",
-        "flex": "FlexAttention, compiled",
+        "plain": "plain code (ms)",
+        "fused": "scaled_dot_product_attention (ms)",
+        "flex": "compiled FlexAttention (ms)",
     }
     columns = {"scheme": [FACTS[name].title for name in names]}
     for way, head in heads.items():

@@ -38,11 +38,11 @@ def draw_binary_waves(bits: int = 4) -> None:
     axes[-1].set(xlim=(-0.5, 2**bits - 0.5), xlabel="position m")
     display_figure(
         fig,
-        f"{bits} rows, one for each binary digit of the positions 0 to {2**bits - 1}. Each row shows a block pattern of "
-        "zeros and ones and a sine wave of the same period through it; the wave is above the middle exactly where the "
-        f"digit is 1. The lowest digit repeats every 2 positions, the highest every {2**bits}.",
-        "Pale blocks show the digit, up for 1 and down for 0. The line is the wave, with a dot at each whole number. "
-        "The digit says only whether the dot is above or below the middle.",
+        f"A row for each of the {bits} binary digits of the positions 0 to {2**bits - 1}, with a block pattern of zeros and "
+        "ones and a sine wave of the same period. The wave is above the middle exactly where the digit is 1. The lowest "
+        f"digit repeats every 2 positions, and the highest every {2**bits}.",
+        f"The {bits} binary digits of each position, and the wave inside each digit. A pale block is up where the digit is 1 "
+        "and down where it is 0. The digit says only whether the dot on the wave is above or below the middle.",
     )
 
 
@@ -72,11 +72,11 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
     powers(ax.yaxis)
     display_figure(
         fig,
-        f"Wavelengths of {dim // 2} hands on a logarithmic axis for the bases 1000, 10000 and a million: three "
-        "straight lines from 6 upwards, the steeper the larger the base, and a dashed line across at the length of a "
-        "text.",
-        "On a logarithmic axis, the wavelengths lie on a straight line: each is longer than the one before by the same "
-        "factor. Hands above the dashed line do not complete a turn within the text. Every seventh hand has a dot.",
+        f"Three straight lines show the wavelengths of {dim // 2} hands for the bases 1000, 10,000 and a million, on a "
+        "logarithmic axis. All three lines start at 6, and a larger base makes the line steeper. A dashed line marks the "
+        "length of a text.",
+        "The wavelength of each hand for three bases, on a logarithmic axis. Each wavelength is longer than the one before by "
+        "the same factor. Hands above the dashed line do not complete a turn within the text. Every seventh hand has a dot.",
     )
 
 
@@ -109,11 +109,11 @@ def draw_kernel(dim: int = 128, reach: int = 48) -> None:
     ax.set(xlim=(-reach - 1, reach + 1), xlabel="distance Δ = m − n", ylabel="K(Δ)")
     display_figure(
         fig,
-        f"The sum of cosines K against the distance from minus {reach} to {reach}: a sharp symmetric peak at distance "
-        "zero, falling within ten tokens, then a slow descent with small waves. Four large dots, two on each side, "
-        "lie on one level.",
-        f"K for d = {dim}. It falls, but not steadily. The four large dots seem to be at the same height. K is exactly the same at "
-        "opposite distances. On each side, the two heights differ too little to see.",
+        f"The sum of cosines K against distances from minus {reach} to {reach}. The curve has a sharp, symmetric peak at "
+        "distance zero, falls steeply within ten tokens, and then descends slowly with small waves. Four large dots, two on "
+        "each side, lie at the same level.",
+        f"The sum K against distance, for d = {dim}. K falls, but not steadily, and it is exactly the same at opposite distances. "
+        "The four large dots seem to be at the same height, but on each side the two heights differ by too little to see.",
     )
 
 
@@ -143,11 +143,11 @@ def draw_terms(terms: FourTerms) -> None:
     ax.set(xlabel="position of the key; the query moves with it")
     display_figure(
         fig,
-        "Five curves against the position in the text. The terms position-position and token-token are horizontal lines. The "
-        "two cross terms swing up and down irregularly, and the score, the sum of all, swings with them by tens of "
-        "units.",
-        "Two random tokens at a fixed distance. If their score were relative, its curve would be a horizontal line. The "
-        "cross terms, in orange, make it swing.",
+        "Five curves against the position in the text. The token-token and position-position terms are horizontal lines. The "
+        "two cross terms swing up and down irregularly, and the score, which is the sum of all four terms, swings with them "
+        "by tens of units.",
+        "The score of two random tokens at a fixed distance, and its four terms, against the position in the text. If the "
+        "score were relative, its curve would be a horizontal line. The cross terms, in orange, make it swing.",
     )
 
 
@@ -177,8 +177,8 @@ def draw_turns(dim: int = 128, length: int = 512) -> None:
     powers(ax.yaxis)
     display_figure(
         fig,
-        f"The number of turns that each of {dim // 2} hands makes in {length - 1} steps, on a logarithmic axis: a "
-        "straight line that falls and crosses the dashed line for one whole turn halfway along.",
-        f"Blue hands complete a turn within {length} tokens. In a longer text, orange hands reach angles that are "
-        "new to the model.",
+        f"The number of turns that each of {dim // 2} hands makes in {length - 1} steps, on a logarithmic axis. The dots lie on "
+        "a straight line that falls and, halfway along, crosses the dashed line for one whole turn.",
+        f"The number of turns that each hand completes in a text of {length} tokens. Blue hands complete at least one. In "
+        "a longer text, orange hands reach angles that are new to the model.",
     )
