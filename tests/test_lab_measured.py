@@ -1,5 +1,4 @@
-"""Tests of what the pages show about the second experiment, compared with the numbers from which these results were
-computed."""
+"""Tests that what the pages show about the second experiment follows from its stored numbers."""
 
 import json
 

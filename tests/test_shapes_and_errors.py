@@ -1,5 +1,5 @@
-"""Tests of the page on shapes and errors. If a heading is an error, it must quote the program's own message. Each entry
-must have a cause, a test and a fix."""
+"""Tests of the page on shapes and errors. A heading that names an error must quote the program's own message. Each
+entry must have a cause, a test and a fix."""
 
 from __future__ import annotations
 

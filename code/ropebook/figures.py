@@ -346,7 +346,7 @@ def _unwrap(parent) -> None:
 
 
 def _joined(elements: list) -> list:
-    """Join lines that follow each other and differ only in their points into one path."""
+    """Join neighbouring lines into one path if they differ only in their points."""
     joined, before = [], None
     for element in elements:
         look = {**element.attrib, "d": ""}

@@ -22,7 +22,10 @@ MOVING = 0.05
 def mended(
     matrix: Matrices, turn: Turn, layout: str | None, width: int | None
 ) -> Turn | None:
-    """Find the rotation behind pairs that are mixed wrongly, and name the flaw. Returns None if no known flaw fits."""
+    """If pairs mix their entries wrongly, find the rotation that was meant, and name the flaw.
+
+    Returns None if no known flaw fits.
+    """
     for first, second in _pairs(matrix, turn, layout, width):
         numbers = _numbers(matrix, first, second)
         for index, (name, cos, sin, equal) in enumerate(_forms(*numbers)):

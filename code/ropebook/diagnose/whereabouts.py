@@ -343,7 +343,7 @@ def _bounded(calls: Calls) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
 
 
 def _listed(at: Tensor, found: Tensor) -> str:
-    """List a few wrong positions, and the positions used instead."""
+    """List a few positions that are wrong, and those used in their place."""
     wrong = (at - found).abs() > CLOSE
     asked = ", ".join(f"{one:g}" for one in at[wrong][:4].tolist())
     like = ", ".join(f"{one:g}" for one in found[wrong][:4].tolist())

@@ -227,7 +227,7 @@ def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
 
 
 def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
-    """Return right answers minus answers that name the other record, as shares, for one kind of question."""
+    """Return the share of right answers minus the share that name the other record, for one kind of question."""
     right = mean(found, id, layout, "kinds", kind, 0)
     return (
         None if right is None else right - mean(found, id, layout, "kinds", kind, 1)

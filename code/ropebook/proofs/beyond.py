@@ -63,7 +63,7 @@ def four(wrong: bool = False) -> Pairs:
     twin="two axes are swapped in the result",
 )
 def six(wrong: bool = False) -> Pairs:
-    """The equation for two coordinates also holds for three, with the block of size six."""
+    """Show that the equation for two coordinates also holds for three, where a block has six rows."""
     product = _block(m_1, m_2, m_3).T * _block(n_1, n_2, n_3)
     apart = [n_1 - m_1, n_2 - m_2, n_3 - m_3]
     if wrong:

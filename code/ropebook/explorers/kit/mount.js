@@ -306,7 +306,7 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
   };
 }
 
-// The readouts and the sentence as one text.
+// The readouts, followed by the sentence.
 function allWords(stats, summary) {
   const numbers = [...stats.children].map(({ firstChild, lastChild }) => {
     return `${firstChild.textContent}: ${lastChild.textContent.trim()}.`;
