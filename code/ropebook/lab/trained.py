@@ -193,7 +193,7 @@ FROM_THE_START = {
 }
 AFTERWARDS = {
     LONGER: Line("as trained", 500, (-8, 8)),
-    f"{LONGER}-kept_base_60-8": Line("60 more steps", 900, (-8, 8)),
+    f"{LONGER}-kept_base_60-8": Line("60 more steps", 700, (10, -14)),
     f"{LONGER}-raised_base_60-8": Line(
         "60 more steps, base 500,000", 500, (0, -16), BLUE
     ),
