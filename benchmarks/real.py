@@ -822,16 +822,13 @@ def four() -> None:
                 measure(f"four-{name}-{change.name}", lambda of=of: losses_of(*of))
     whole = [name for name in RECALLED_IN if all(stored_already(f"four-{name}-{change.name}") for change in FOUR)]
     if whole:
+        rows = {(name, change.name): results.load(f"four-{name}-{change.name}") for name in whole for change in FOUR}
         data = {
-            "texts": {name: about(texts.exploration(name)) for name in whole},
             "changes": {change.name: change.describe() for change in FOUR},
             "stretch": STRETCH,
-            "losses": {
-                name: {change.name: results.load(f"four-{name}-{change.name}")["loss"] for change in FOUR}
-                for name in whole
-            },
+            "losses": {name: {change.name: rows[name, change.name]["loss"] for change in FOUR} for name in whole},
         }
-        results.save("four", data, device.provenance(None, "python benchmarks/real.py four", DEVICE), FOLDER)
+        save_rows("four", rows, data)
 
 
 # Two blocks of questions. The first one ends within the trained length, and the second one just before LENGTH.
@@ -898,11 +895,9 @@ def recall() -> None:
     """
     for name, change in RECALL:
         measure(f"recall-{name}-{change.name}", lambda of=(name, change): recalled(*of))
-    rows: dict[str, dict[str, dict]] = {name: {} for name in RECALLED_IN}
-    for name, change in RECALL:
-        rows[name][change.name] = results.load(f"recall-{name}-{change.name}")
+    found = {(name, change.name): results.load(f"recall-{name}-{change.name}") for name, change in RECALL}
+    rows = {text: {change: row for (of, change), row in found.items() if of == text} for text in RECALLED_IN}
     data = {
-        "texts": [about(texts.exploration(name)) for name in RECALLED_IN],
         "blocks": [block._asdict() for block in BLOCKS],
         "tokens": {text: row[AS_IS.name]["tokens"] for text, row in rows.items()},
         "changes": {change.name: change.describe() for _, change in RECALL},
@@ -924,7 +919,7 @@ def recall() -> None:
             for text, row in rows.items()
         },
     }
-    results.save("recall", data, device.provenance(None, "python benchmarks/real.py recall", DEVICE), FOLDER)
+    save_rows("recall", found, data)
 
 
 def of_filler(row: dict, band: tuple[int, int]) -> float:

@@ -2,14 +2,13 @@
 
 import json
 import math
-import re
+from collections import Counter
 
 import pytest
 import torch
 
 from ropebook import results
 from ropebook.real import stored
-from tests.cells import cell_with
 
 
 @pytest.fixture
@@ -126,17 +125,10 @@ def test_what_was_recalled_is_counted_by_group(put):
         stored.recalled("ntk", ["b"])
 
 
-def test_the_page_names_the_machine_of_every_row_of_recall():
-    """The page says that a CPU measured the novel's rows and the four versions of its first table, and that the machine
-    of the joint file measured the others."""
-    page = {}
-    cell = cell_with("real_recall.md", "NAMES = {")
-    exec("NAMES = {" + cell.partition("NAMES = {")[2].partition("}")[0] + "}", page)
-    exec(re.search(r"^CPU = .*", cell_with("real_recall.md", "\nCPU = "), re.MULTILINE)[0], page)
-    joint = results.load("recall")
-    rest = {key: joint["provenance"][key] for key in page["CPU"]}
-    for text, rows in joint["found"].items():
-        for change in rows:
-            where = results.load(f"recall-{text}-{change}")["provenance"]
-            on_cpu = text == "story" or change in page["NAMES"]
-            assert {key: where[key] for key in rest} == (page["CPU"] if on_cpu else rest), (text, change)
+@pytest.mark.parametrize(("name", "key"), [("recall", "found"), ("four", "losses")])
+def test_what_joins_rows_counts_their_devices(name, key):
+    joint = results.load(name)
+    rows = [f"{name}-{text}-{change}" for text, changes in joint[key].items() for change in changes]
+    made = [results.load(row)["provenance"] for row in rows]
+    assert joint["devices"] == Counter(one["device"] for one in made)
+    assert joint["dates"] == [min(one["date"] for one in made)[:10], max(one["date"] for one in made)[:10]]

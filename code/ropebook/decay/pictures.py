@@ -205,8 +205,8 @@ def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
         "In the left of two panels with logarithmic axes, the paper's bound is above the dashed line of the triangle "
         "inequality at every distance. In the right panel, it starts on the dashed line and falls to about a seventh of it. The "
         "dots for the score lie below both lines, often far below.",
-        "The absolute score (dots) and the paper's bound (line) against distance, both divided by the bound from the triangle "
-        f"inequality (dashed), for d = {vector.shape[-1]}. On the left, the step from the last hᵢ to 0 makes the paper's bound loose. "
+        "Dots show the absolute score at each distance, and the line is the paper's bound. Both are divided by the bound from the triangle "
+        f"inequality (dashed). Here d = {vector.shape[-1]}. On the left, the step from the last hᵢ to 0 makes the paper's bound loose. "
         "On the right, all steps are small, so the paper's bound is better.",
     )
 

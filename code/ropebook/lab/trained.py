@@ -130,7 +130,7 @@ def answers(order: Mapping, id: str, layout: str) -> np.ndarray:
 def table(found: Mapping, order: Mapping) -> Columns:
     """Tabulate the models that were trained from the start, with the columns of `measures`."""
     return {
-        "trained with": list(LINES.values()),
+        "model": list(LINES.values()),
         "seeds": [len(found["lines"][id]) for id in LINES],
         **measures(found, order, LINES),
     }

@@ -149,12 +149,12 @@ def told(result: dict) -> str:
     """Describe for a caption how a result was measured that ``benchmarks/real.py`` gathered from several rows.
 
     >>> told({"devices": {"a GPU": 20}, "dates": ["2026-11-24", "2026-11-26"]}).partition(". ")[2]
-    'The losses were measured with python benchmarks/real.py from 2026-11-24 to 2026-11-26: 20 rows on a GPU.'
+    'The numbers were measured with python benchmarks/real.py from 2026-11-24 to 2026-11-26: 20 rows on a GPU.'
     """
     first, last = result["dates"]
     when = f"on {last}" if first == last else f"from {first} to {last}"
     return (
-        f"The model has {published.STORED}. The losses were measured with "
+        f"The model has {published.STORED}. The numbers were measured with "
         f"python benchmarks/real.py {when}: {devices(result)}."
     )
 
