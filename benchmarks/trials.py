@@ -130,13 +130,8 @@ def vary(wanted: list[trials.Trial], text: parts.Parts) -> None:
 def varied() -> list[trials.Trial]:
     """Return all training runs with one thing changed, in the order in which they are started."""
     tables = dict.fromkeys(run for rate in variants.BIAS_RATES for run in variants.t5(rate))
-    longer = [
-        of(trial, steps)
-        for steps in variants.RAISED_STEPS
-        for trial in trials.LONGER
-        for of in (variants.raised, variants.kept)
-    ]
-    return list(dict.fromkeys([*variants.T5_CANDIDATES, *tables, *variants.VARIANTS, *longer]))
+    further = variants.every_further(trials.LONGER)
+    return list(dict.fromkeys([*variants.T5_CANDIDATES, *tables, *variants.VARIANTS, *further]))
 
 
 def chosen_rate() -> float:
@@ -161,7 +156,7 @@ def train_further(wanted: list[trials.Further], text: parts.Parts) -> None:
         if finished(run) or not finished(parents[run.parent]):
             continue
         parent = model_of(parents[run.parent])
-        if run.method.startswith("raised_base"):
+        if variants.is_raised(vars(run)):
             parent = variants.with_raised_base(parent)
         trainer = Trainer(run, text, ROOT / "runs" / "trials", model=parent.train(), device=DEVICE)
         for _ in trainer.train(SAVED):
@@ -192,7 +187,7 @@ def read_last(wanted: list[trials.Trial], text: parts.Parts) -> None:
     """Measure plain models, and those that were trained further most with the larger base, while they read only the
     last L bytes. The difference from reading everything is what the longer text is worth to them."""
     given = None
-    for run in (*trials.LONGER, *(variants.raised(parent, variants.RAISED_STEPS[-1]) for parent in trials.LONGER)):
+    for run in variants.read_last(trials.LONGER):
         path = folder() / f"{variants.last(run)}.json"
         if path.exists() or not finished(run):
             continue

@@ -25,7 +25,6 @@ from ropebook.lab.trials import EXTENDED, SEEDS, Trial
 from ropebook.lab.trials import LONGER as PLAIN
 
 BASE = SCHEMES[EXTENDED].base
-LENGTH = scores.LENGTH
 LINES: Mapping[str, str] = {
     LONGER: "plain RoPE",
     f"{LONGER}-gaps": "random gaps",
@@ -36,11 +35,11 @@ LINES: Mapping[str, str] = {
 """The titles of the models that were trained from the start, by the name without the seed."""
 FURTHER: Mapping[str, tuple[int, float]] = {
     LONGER: (0, BASE),
-    f"{LONGER}-raised_base_0-{variants.REACH // LENGTH}": (0, variants.RAISED),
+    id_of(variants.untrained(PLAIN[0]))[0]: (0, variants.RAISED),
     **{
-        f"{LONGER}-{name}_base_{steps}-{variants.REACH // LENGTH}": (steps, base)
+        id_of(of(PLAIN[0], steps).name)[0]: (steps, base)
         for steps in variants.RAISED_STEPS
-        for name, base in (("kept", BASE), ("raised", variants.RAISED))
+        for of, base in ((variants.kept, BASE), (variants.raised, variants.RAISED))
     },
 }
 """How many steps a finished model was trained further on sequences of 2048 bytes, and with which base, by the name
@@ -51,25 +50,11 @@ T5 = (
 )
 """Models with T5's buckets: those of the chapter, one seed for each learning rate of
 the table, and more seeds for the best rate."""
-RUNS = (
-    *PLAIN,
-    *variants.VARIANTS,
-    *(
-        of(parent, steps)
-        for steps in variants.RAISED_STEPS
-        for of in (variants.kept, variants.raised)
-        for parent in PLAIN
-    ),
-)
+RUNS = (*PLAIN, *variants.VARIANTS, *variants.every_further(PLAIN))
 CONTROL = EXTENDED
 CONTROLS = tuple(Trial(EXTENDED, seed) for seed in (*SEEDS, *variants.MORE_SEEDS))
 """Plain models with half the steps, some of which were trained on a CPU and some on a
 GPU."""
-READ_LAST = (
-    *PLAIN,
-    *(variants.raised(parent, variants.RAISED_STEPS[-1]) for parent in PLAIN),
-)
-"""Models that were also measured while they read only the last L bytes."""
 Columns = dict[str, list]
 
 
@@ -81,7 +66,7 @@ def gathered(folder: Path) -> dict[str, object]:
     lines: dict[str, list[dict]] = {id: [] for id in LINES}
     names = [run.name for run in (*RUNS, *CONTROLS, *T5)]
     names += [variants.untrained(parent) for parent in PLAIN]
-    names += [variants.last(run) for run in READ_LAST]
+    names += [variants.last(run) for run in variants.read_last(PLAIN)]
     for name in names:
         path = folder / f"{name}.json"
         if not path.exists():
@@ -116,8 +101,12 @@ def bits(found: Mapping, id: str, text: str) -> np.ndarray:
 
 
 def answers(order: Mapping, id: str, layout: str) -> np.ndarray:
-    """Return the scores of the page's seeds for one layout of `ropebook.lab.asking`: (seeds,)."""
-    cell = order["cells"][id]
+    """Return the scores of the page's seeds for one layout of `ropebook.lab.asking`: (seeds,).
+
+    A plain model with a larger base is stored there as a model with a method.
+    """
+    untrained = FURTHER.get(id) == (0, variants.RAISED)
+    cell = order["cells"][f"{LONGER}/raised_base" if untrained else id]
     return np.array(
         [
             one[layout]["score"]
@@ -144,7 +133,7 @@ def further(found: Mapping, order: Mapping) -> Columns:
         "base": [int(base) for base in bases],
         **measures(found, order, FURTHER),
         "order at short distances": [
-            answers(order, _asked(id), "order short").mean() for id in FURTHER
+            answers(order, id, "order short").mean() for id in FURTHER
         ],
     }
 
@@ -164,14 +153,8 @@ def measures(found: Mapping, order: Mapping, ids: Iterable[str]) -> Columns:
         ("order within L", "order within"),
         ("order beyond L", "order"),
     ):
-        columns[head] = [answers(order, _asked(id), layout).mean() for id in ids]
+        columns[head] = [answers(order, id, layout).mean() for id in ids]
     return columns
-
-
-def _asked(id: str) -> str:
-    """Return the cell of results/order.json with a model's answers. A plain model with a larger base is stored as one
-    with a method."""
-    return f"{LONGER}/raised_base" if "raised_base_0-" in id else id
 
 
 class Line(NamedTuple):
@@ -191,10 +174,12 @@ FROM_THE_START = {
     f"{LONGER}-half": Line(LINES[f"{LONGER}-half"], 380, (-8, 4)),
     f"{LONGER}-quarter": Line(LINES[f"{LONGER}-quarter"], 380, (-8, 12)),
 }
+_BY_TRAINING = {trained: id for id, trained in FURTHER.items()}
+_FEW = variants.RAISED_STEPS[0]
 AFTERWARDS = {
     LONGER: Line("as trained", 500, (-8, 8)),
-    f"{LONGER}-kept_base_60-8": Line("60 more steps", 700, (10, -14)),
-    f"{LONGER}-raised_base_60-8": Line(
+    _BY_TRAINING[_FEW, BASE]: Line("60 more steps", 700, (10, -14)),
+    _BY_TRAINING[_FEW, variants.RAISED]: Line(
         "60 more steps, base 500,000", 500, (0, -16), BLUE
     ),
 }

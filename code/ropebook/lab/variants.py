@@ -8,7 +8,7 @@ development part.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,8 +141,7 @@ def of_weights(weights: bytes, run: Mapping[str, object]) -> LanguageModel:
     The model rotates the same share of each head as in training, and it has the base with which it was `raised`.
     """
     loaded = with_rotary_dim(model.of_weights(weights, run), run.get("rotary_dim"))
-    is_raised = str(run.get("method", "")).startswith("raised_base")
-    return with_raised_base(loaded) if is_raised else loaded
+    return with_raised_base(loaded) if is_raised(run) else loaded
 
 
 def with_raised_base(plain: LanguageModel) -> LanguageModel:
@@ -262,6 +261,27 @@ def raised(parent: Trial, steps: int) -> Further:
     'rope-10000-0-3200-raised_base_60-8'
     """
     return further(parent, f"raised_base_{steps}", REACH // parent.length, steps)
+
+
+def every_further(parents: Sequence[Trial]) -> tuple[Further, ...]:
+    """Return all runs that train these models further: `raised` and `kept`, with each of the `RAISED_STEPS`."""
+    return tuple(
+        of(parent, steps)
+        for steps in RAISED_STEPS
+        for parent in parents
+        for of in (raised, kept)
+    )
+
+
+def read_last(parents: Sequence[Trial]) -> tuple[Trial, ...]:
+    """Return the models that are also measured while they read only the last L bytes: these models as they are, and
+    after the longest further training with the base `RAISED`."""
+    return (*parents, *(raised(parent, RAISED_STEPS[-1]) for parent in parents))
+
+
+def is_raised(run: Mapping[str, object]) -> bool:
+    """Return whether a training run, as stored with its results, is one of `raised`."""
+    return str(run.get("method", "")).startswith("raised_base")
 
 
 def is_further(run: Mapping[str, object]) -> bool:
