@@ -25,10 +25,7 @@ def test_saturation_is_a_softmax_and_its_jacobian(scaled):
     jacobian = torch.autograd.functional.jacobian(lambda dots: (dots / divisor).softmax(-1), dots)
     np.testing.assert_allclose(found["scores"], scores, atol=1e-13)
     np.testing.assert_allclose(found["weights"], weights, atol=1e-14)
-    assert found["everyDim"][47] == found["weights"]
     assert found["gradient"] == pytest.approx(jacobian.square().sum().sqrt().item(), rel=1e-10)
-    assert found["everyGradient"][47] == found["gradient"]
-    assert (len(found["everyDim"]), len(found["everyGradient"])) == (512, 512)
 
 
 def test_the_median_over_all_draws():

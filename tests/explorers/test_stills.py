@@ -12,8 +12,8 @@ import nbformat
 import pytest
 
 from ropebook.explorers.fourier import Fourier
+from ropebook.explorers.heatmap import Heatmap
 from ropebook.explorers.kit.stills import with_ids
-from ropebook.explorers.saturation import Saturation
 from ropebook.explorers.shuffle import Shuffle
 from ropebook.explorers.sweep import Sweep
 from tests.explorers.registry import every
@@ -59,7 +59,7 @@ def test_colours_are_the_pages(entry):
 
 
 def test_pixels_are_the_pages_own_in_the_dark():
-    [picture] = stills.draw([Saturation().get_state()])
+    [picture] = stills.draw([Heatmap().get_state()])
     light, dark = (
         base64.b64decode(re.search(rf'class="{name}"[^>]*base64,([^"]+)"', picture)[1])
         for name in ("on-light", "on-dark")
@@ -118,7 +118,7 @@ def test_a_page_gets_each_figure_at_its_own_state_with_ids_of_its_own(monkeypatc
     stills.put_into(notebook)
     assert runs == [2]
     pictures = [cell.outputs[0].data["text/html"] for cell in notebook.cells[:3]]
-    assert "the sum of all 32" in pictures[0]
+    assert "the score of all 32 pairs" in pictures[0]
     assert "the sum of all 16" in pictures[2]
     ids = re.findall(r' id="([^"]+)"', "".join(pictures))
     assert len(ids) >= 3

@@ -310,7 +310,7 @@ def test_following_a_link_turns_the_dials(opened):
 
 
 def test_colours_follow_the_theme(opened):
-    page = opened([Shuffle(), Saturation()])
+    page = opened([Shuffle(), Sweep()])
     fills = "[...document.querySelectorAll('.rb-moves rect')].map((r) => r.getAttribute('fill'))"
     picture = "document.querySelector('canvas').toDataURL()"
     light = page.evaluate(f"[{fills}, {picture}]")
@@ -358,7 +358,7 @@ def test_lines_follow_the_theme(opened):
 
 
 def test_colours_follow_the_system(opened):
-    page = opened([Saturation()])
+    page = opened([Sweep()])
     page.add_style_tag(content=f"@media (prefers-color-scheme: dark) {{ html {{ {DARK} }} }}")
     light = page.evaluate("document.querySelector('canvas').toDataURL()")
     page.emulate_media(color_scheme="dark")
@@ -396,7 +396,7 @@ def test_a_new_width_makes_a_new_layout(opened):
 
 
 def test_canvases_are_sharp(opened):
-    page = opened([Saturation()], device_scale_factor=2)
+    page = opened([Sweep()], device_scale_factor=2)
     size = page.evaluate("(({ width, style }) => [width, parseFloat(style.width)])(document.querySelector('canvas'))")
     assert size[0] == pytest.approx(2 * size[1], abs=1)
 

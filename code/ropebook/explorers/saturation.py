@@ -67,7 +67,7 @@ class Saturation(Explorer):
     @traitlets.default("alt")
     def _default_alt(self) -> str:
         return (
-            "Bars for the softmax weights of random keys. Next to them are a map of the weights and a curve of the "
-            "size of the gradient with respect to q·k, both against the head dimension d. With division by √d, the "
-            "gradient falls slowly; without it, it is larger at first and then drops steeply."
+            "Bars for the softmax weights of random keys at one head dimension d, and dots for the size of the gradient "
+            "with respect to q·k, against d. With division by √d, the gradient falls slowly; without it, it is larger at "
+            "first and then drops steeply."
         )

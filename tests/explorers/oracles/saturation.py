@@ -18,16 +18,14 @@ from tests.explorers.draws import normals
 def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name.
 
-    The scores, the weights and the norm of ∂weights/∂(q·k) are those of the chosen draw at ``dim``. The
-    weights and the norm for that draw are also given at every dim, and the norm's median over all draws at some dims.
+    The scores, the weights and the norm of ∂weights/∂(q·k) are those of the chosen draw at ``dim``. The norm's median
+    over all draws is given at some dims.
     """
     dim, n_keys = dials["dim"], dials["n_keys"]
     draw, scaled = dials["draw"], dials["scaled"]
     query, keys = (table[draw] for table in vectors())
     scores = keys[:n_keys, :dim] @ query[:dim]
-    dims = list(range(1, MOST_DIMS + 1))
-    every = weights(n_keys, [draw], dims, scaled)[0]
-    gradient = gradients(every, dims, scaled)
+    shares = weights(n_keys, [draw], [dim], scaled)[0]
     draws = list(range(DRAWS))
     median = {
         on: gradients(weights(n_keys, draws, MEDIAN_DIMS, on), MEDIAN_DIMS, on).quantile(0.5, dim=0)
@@ -35,10 +33,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     }
     return {
         "scores": (scores / math.sqrt(dim) if scaled else scores).tolist(),
-        "weights": every[dim - 1].tolist(),
-        "gradient": gradient[dim - 1].item(),
-        "everyDim": every.tolist(),
-        "everyGradient": gradient.tolist(),
+        "weights": shares[0].tolist(),
+        "gradient": gradients(shares, [dim], scaled)[0].item(),
         "medianDims": MEDIAN_DIMS,
         "medianScaled": median[True].tolist(),
         "medianRaw": median[False].tolist(),
@@ -59,8 +55,6 @@ def terms(dials: dict[str, Any]) -> dict[str, Any]:
         "scores": (products * scale).tolist(),
         "weights": 1.0,
         "gradient": 0.5,
-        "everyDim": 1.0,
-        "everyGradient": 0.5,
         "medianDims": 0.0,
         "medianScaled": 0.5,
         "medianRaw": 0.5,

@@ -6,47 +6,55 @@ import math
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
 
 from ropebook.explorers.saturation import Saturation
 from tests.explorers.oracles import expected_of
-from tests.site.figures import ORANGE, WHITE, pixels, stage_width
+from tests.site.figures import stage_width, texts
+
+SMALL = ".rb-stage svg circle[r='3']"
+LARGE = ".rb-stage svg circle[r='6.5']"
 
 
-def test_saturation_shows_what_python_computes(opened):
+@pytest.mark.parametrize("width", [390, 1280])
+def test_saturation_shows_what_python_computes(opened, width):
     figure = Saturation(dim=24, n_keys=3, draw=4, scaled=False)
     expected = expected_of(figure)
-    page = opened([figure])
+    page = opened([figure], viewport={"width": width, "height": 900})
+    stage = stage_width(page)
     bars = page.locator(".rb-weight").evaluate_all(
-        "all => all.map((r) => ['x', 'width', 'y', 'height'].map((name) => +r.getAttribute(name)))"
+        "all => all.map((r) => ['x', 'width', 'y'].map((name) => +r.getAttribute(name)))"
     )
-    left, widths = bars[0][0], [width for _, width, *_ in bars]
-    assert [width / (stage_width(page) - 10 - left) for width in widths] == pytest.approx(expected["weights"], abs=1e-4)
-    # each bar is in the row of its key in the map; if there is enough room, the map has a column for each d
-    columns = left - 36 - 38
-    for (_, _, y, height), shares in zip(bars, np.transpose(expected["everyDim"]), strict=True):
-        for d in (1, 2, 4):
-            [found] = pixels(page, [(38 + (math.log(d + 0.5) / math.log(512)) * columns, y + height / 2)])
-            np.testing.assert_allclose(found, WHITE + (ORANGE - WHITE) * shares[d - 1], atol=4)
-    largest, gradient = page.locator(".rb-stats dd").all_inner_texts()
-    assert float(largest) == pytest.approx(max(expected["weights"]), rel=0.01)
+    whole = (stage - 14 if width == 390 else round(0.54 * stage)) - 8
+    assert [wide / whole for _, wide, _ in bars] == pytest.approx(expected["weights"], abs=1e-4)
+    assert [x for x, *_ in bars] == [8] * 3
+    assert [y for *_, y in bars] == sorted({y for *_, y in bars})
+    assert f"{max(expected['weights']):.3f}" in texts(page)
+    [gradient] = page.locator(".rb-stats dd").all_inner_texts()
     assert float(gradient.split()[0]) == pytest.approx(expected["gradient"], rel=0.01)
-    cursor = page.locator(".rb-stage svg > g:last-child > circle")
-    top, floor = 46 + 202 + 66, 480 - 42
-    height = (floor - float(cursor.get_attribute("cy"))) / (floor - top)
-    assert 1e-4 * (0.5 / 1e-4) ** height == pytest.approx(expected["gradient"], rel=1e-5)
+
+    # The dots have one scale: a logarithmic axis of d, and a logarithmic axis of sizes that ends at 10⁻⁴.
+    dots = page.locator(SMALL).evaluate_all("all => all.map((c) => [+c.getAttribute('cx'), +c.getAttribute('cy')])")
+    [large] = page.locator(LARGE).evaluate_all("all => all.map((c) => [+c.getAttribute('cx'), +c.getAttribute('cy')])")
+    dims = [*expected["medianDims"] * 2, 24]
+    sizes = [*expected["medianRaw"], *expected["medianScaled"], expected["gradient"]]
+    places = np.array([*dots, large])
+    left = 38 if width == 390 else round(0.54 * stage) + 76
+    across = left + np.log(dims) / math.log(512) * (stage - 8 - left)
+    np.testing.assert_allclose(places[:, 0], across, atol=0.01)
+    levels = np.log(np.maximum(sizes, 1e-4))
+    slope, start = np.polyfit(levels, places[:, 1], 1)
+    assert slope < 0
+    np.testing.assert_allclose(slope * levels + start, places[:, 1], atol=0.01)
 
 
-def test_while_the_page_asks_the_figure_shows_a_single_d(opened):
-    page = opened([Saturation(dim=4, n_keys=16, draw=1, scaled=False)])
-    covers = page.locator(".rb-covers")
-    expect(covers).to_have_count(2)
-    for one in covers.all():
-        expect(one).to_be_hidden()
-        left, width = (float(one.get_attribute(name)) for name in ("x", "width"))
-        bars = float(page.locator(".rb-weight").first.get_attribute("x"))
-        assert left <= 38  # here d = 1, and at the right end d = 512
-        assert bars - 36 <= left + width < bars
-    page.locator(".rb").evaluate("root => root.classList.add('rb-hides-curves')")
-    for one in covers.all():
-        expect(one).to_be_visible()
+def test_bars_glide_when_the_switch_is_flipped_but_not_when_d_grows(opened):
+    page = opened([Saturation(scaled=False)], reduced_motion="no-preference")
+    pressed = """async (node) => {
+      node.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+      if (node.type === 'checkbox') node.click();
+      return document.getAnimations().filter((one) => one.effect.target.matches('.rb-weight')).length;
+    }"""
+    assert page.get_by_role("slider", name="Head dimension d, slider").evaluate(pressed) == 0
+    assert page.get_by_role("switch", name="Divide by √d").evaluate(pressed) == 8
+    still = opened([Saturation(scaled=False)])
+    assert still.get_by_role("switch", name="Divide by √d").evaluate(pressed) == 0
