@@ -1,8 +1,8 @@
 // The scores between one image patch and all others, and which pairs depend on rows and which on columns.
 
-import { dials, FORMS, GOLDEN, SIDE } from "./patches.py";
+import { dials, GOLDEN, SIDE } from "./patches.py";
 import { hundredths, invFreq, lastCall } from "./kit/rope.js";
-import { count, exact } from "./kit/text.js";
+import { exact } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { inColour, textWidth } from "./kit/drawing.js";
 import { hand } from "./kit/hand.js";
@@ -75,7 +75,7 @@ function compute(values) {
 // ---- On the page ----
 
 const TOP = 46;
-const UNDER = 78; // space below the map for the strip of pairs and its labels
+const UNDER = 60; // space below the map for the strip of pairs and its labels
 
 function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
@@ -115,8 +115,7 @@ function build(stage, app) {
 
 function head(width, { row, column }) {
   const narrow = width < 420;
-  const note = narrow ? "Blue: alike. Orange: opposed."
-    : "Blue: pointing the same way. Orange: pointing opposite ways.";
+  const note = `The bluer, the higher${narrow ? ". Orange is" : " the score. Orange scores are"} below zero.`;
   const title = `Score with ${narrow ? "" : "the patch in "}row ${row}, column ${column}`;
   return [
     svg("text", { x: 0, y: 14, "font-size": 14, "font-weight": 600 }, title),
@@ -129,7 +128,7 @@ function cells({ left, side }, { scores }) {
   return [
     ...scores.map((score, k) => svg("rect", {
       x: left + (k % SIDE) * cell, y: TOP + Math.floor(k / SIDE) * cell, width: cell, height: cell,
-      style: `fill: var(--rb-${score < 0 ? "2" : "1"}); fill-opacity: ${hundredths(0.9 * score ** 2)}`,
+      style: `fill: var(--rb-${score < 0 ? "2" : "1"}); fill-opacity: ${hundredths(0.9 * Math.abs(score))}`,
     })),
     svg("rect", { x: left, y: TOP, width: side, height: side, style: "fill: none; stroke: var(--rb-grid)" }),
   ];
@@ -142,7 +141,7 @@ function ring({ left, side }, { row, column }) {
 }
 
 // The pairs of each axis from fast to slow, in that axis's colour.
-const NAMES = ["rows", "columns", "both"];
+const NAMES = ["rows", "columns", "rows and columns"];
 const AXES = ["1", "muted", "ink"];
 
 function strip(width, { side }, { axes }) {
@@ -168,13 +167,20 @@ function shared(value) {
   return `${exact(100 * value, 0)} %`;
 }
 
-function describe({ slanted, axes }, { form }) {
-  const [right, left] = slanted;
+// Why the map looks as it does.
+const SUM = "The score is the sum of a part for the rows and a part for the columns.";
+const WHY = {
+  line: `Pairs rotate with the number of a patch, and the patch below has a number that is larger by ${SIDE}.`,
+  axial: SUM,
+  sections: SUM,
+  interleaved: SUM,
+  mixed: "Each pair follows its own direction across the image.",
+};
+
+function describe({ slanted: [right, left] }, { form }) {
   const alike = Math.abs(right - left) < 5e-3;
-  const slant = alike ? `both diagonal neighbours have ${shared(right)}`
-    : `the diagonal neighbour to the lower right has ${shared(right)}, and the one to the lower left has `
-      + shared(left);
-  return `With ${count(axes.length, "pair")} (${FORMS[form]}), ${slant}.`;
+  return `${WHY[form]} ${alike ? `Both diagonal neighbours below score ${shared(right)}.`
+    : `The diagonal neighbours below score ${shared(left)} on the left and ${shared(right)} on the right.`}`;
 }
 
 export default explorer({
