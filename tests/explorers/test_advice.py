@@ -36,17 +36,31 @@ def test_llama_2_four_times_as_long():
 
 def test_the_advice_in_words():
     cases = [Advice(may=may).dials() for may in CASES]
-    start = "18 of 64 pairs do not complete a turn within L = 4,096. "
     assert js.describe(Advice, cases) == [
-        start + "As it is, keys cached: use YaRN with s = 4 and f = 1.139.",
-        start + "As it is, two tables of scores: use Self-Extend with W = 2,048 and G = 8, which reaches 18,432.",
-        start
-        + "As it is, short texts untouched: use dynamic NTK and cache unrotated keys; at L′ its base is 40,890, and "
-        "angles still go 2.48 radians beyond those in training.",
-        start
-        + "Only the base can be set: set it to 68,827, the smallest that keeps every pair within its trained angles.",
-        start + "Trained on: use YaRN with s = 4, then train on texts of L′.",
+        "Use YaRN. Its frequencies stay the same while the text grows, so cached keys stay correct.",
+        "Use Self-Extend. It keeps near distances exact and shortens far ones, so no angle is new up to its reach.",
+        "Use dynamic NTK, and cache unrotated keys. Texts up to L stay as they are; at L′, angles still go 2.48 "
+        "radians beyond those in training.",
+        "Set the base to 68,827, 6.88 times the trained one: no smaller base keeps every pair within its trained "
+        "angles.",
+        "Use YaRN, then train the model further on texts of length L′.",
     ]
+
+
+def test_the_rows_say_the_settings():
+    cases = [Advice(), Advice(base=1), Advice(target_length=300)]
+    body = "return input.map((values) => rowsOf(compute(values), values).map((row) => row.text));"
+    opening, known, shorter = js.inside(Advice, body, [case.dials() for case in cases])
+    assert opening == [
+        "beyond L, angles are new",
+        "s = 4, f = 1.139",
+        "W = 2,048, G = 8: reaches 18,432",
+        "base 40,890 at L′, grows with the text",
+        "68,827, 6.88 times as large",
+        "s = 4, then texts of L′",
+    ]
+    assert known[0] == "no angle is new at any length"
+    assert shorter == ["L′ is within L", *["not needed"] * 5]
 
 
 def test_what_is_pasted_is_the_method_that_is_advised():
@@ -78,13 +92,11 @@ def test_the_corners_in_words():
         Advice(target_length=4096),
         Advice(target_length=300),
         Advice(base=1),
-        Advice(dim=4, base=1e7, may="base"),
         Advice(dim=512, base=1e7, trained_length=16, target_length=2**20, may="base"),
     ]
-    same, shorter, known, single, huge = js.describe(Advice, [case.dials() for case in cases])
+    same, shorter, known, huge = js.describe(Advice, [case.dials() for case in cases])
     assert same == "Nothing is needed: L′ = 4,096 is no longer than L = 4,096."
     assert shorter == "Nothing is needed: L′ = 300 is no longer than L = 4,096."
     assert known.startswith("All 64 pairs complete a turn within L = 4,096: no angle is new at L′")
-    assert single.startswith("1 of 2 pairs does not complete a turn within L = 4,096. ")
-    assert "set it to 3.8 × 10⁹⁵" in huge
-    assert huge.endswith("above those of the models in the list (at most 1,000,000).")
+    assert huge.endswith("It is above those of the models in the list, which are at most 1,000,000.")
+    assert huge.startswith("Set the base to 3.8 × 10⁹⁵, ")

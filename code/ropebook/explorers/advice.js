@@ -3,7 +3,7 @@
 import { CASES, dials, MODELS, MOST_BASE, NAMES } from "./advice.py";
 import { hundredths, invFreq, turnedPairs } from "./kit/rope.js";
 import { selfExtendGroup, selfExtendReach, yarnFactor } from "./kit/methods.js";
-import { capital, exact, tidy } from "./kit/text.js";
+import { exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, lined, pill, pillHalf, scale, textWidth } from "./kit/drawing.js";
@@ -127,21 +127,20 @@ function stays({ needed, young }) {
 }
 
 // Returns the name, case, text and reach of each row. `open` says whether the method reaches even further.
-function rowsOf(data, { trained_length: length, target_length: target, dim, may }) {
-  const { needed, young, scale: s, attention, window, group, reach, grown, least, raised } = data;
+function rowsOf(data, { trained_length: length, target_length: target, base, may }) {
+  const { needed, young, scale: s, attention, window, group, reach, grown, raised } = data;
   const told = {
     cached: [`s = ${short(s)}, f = ${exact(attention)}`, target],
     tables: [`W = ${whole(window)}, G = ${whole(group)}: reaches ${whole(reach)}`, reach],
     short: [`base ${whole(grown)} at L′, grows with the text`, length, true],
-    base: [young ? `${whole(raised)}, by a factor of ${tidy(least)}` : "as trained", young ? target : length, !young],
+    base: young ? [`${whole(raised)}, ${tidy(raised / base)} times as large`, target] : ["as trained", length, true],
     trained: [`s = ${short(s)}, then texts of L′`, target],
   };
   const cases = Object.entries(told).map(([name, [text, end, open = false]]) => ({
     name: NAMES[name], when: CASES[name], chosen: !stays(data) && name === may, reach: needed ? end : 0, open,
     text: needed ? text : "not needed", falls: false,
   }));
-  const known = young ? `${young} of ${dim / 2} pairs ${young === 1 ? "has" : "have"} not turned`
-    : `all ${dim / 2} pairs have turned`;
+  const known = !needed ? "L′ is within L" : young ? "beyond L, angles are new" : "no angle is new at any length";
   return [{ name: "As it is", when: "nothing is changed", text: known, reach: length, open: !young,
     chosen: stays(data), falls: !stays(data) }, ...cases];
 }
@@ -171,7 +170,7 @@ function rowOf({ wide, width, from, to, row, x }, one, values, k) {
     ...band,
     word(8, at - (wide ? 2 : 0), 600, name),
     word(wide ? 8 : 16 + textWidth(name, 13, 600), at + (wide ? 16 : 0), 400, when, quiet),
-    ...(low ? [] : [word(from, wide ? at : at + 16, chosen ? 600 : 400, text)]), // the sentence has the chosen one
+    ...(low ? [] : [word(from, wide ? at : at + 16, chosen ? 600 : 400, text)]),
     ...(reach ? [svg("rect", { x: from, y: bar, width: hundredths(end - from), height: 8, rx: 2,
       style: `fill: var(--rb-${colour}); opacity: ${chosen || falls ? 1 : 0.6}` })] : []),
     ...(reach && open ? [svg("path", { d: `M${end + 8},${bar + 4}H${to}`,
@@ -206,21 +205,23 @@ function short(value) {
 
 // Formats the angle by which a pair exceeds its training angles.
 function radians(angle) {
-  return angle > 0 && angle < 0.0005 ? "< 0.001" : tidy(angle);
+  return angle > 0 && angle < 0.0005 ? "less than 0.001" : tidy(angle);
 }
 
-// Returns the recommendation for the chosen case.
+// Returns the recommendation for the chosen case. The row and the text to paste have the settings.
 const TAKE = {
-  cached: ({ scale: s, attention }) => `use YaRN with s = ${short(s)} and f = ${exact(attention)}`,
-  tables: ({ window, group, reach }) => `use Self-Extend with W = ${whole(window)} and G = ${whole(group)}, which `
-    + `reaches ${whole(reach)}`,
-  short: ({ grown, left }) => `use dynamic NTK and cache unrotated keys; at L′ its base is ${whole(grown)}, and `
-    + `angles still go ${radians(left)} radians beyond those in training`,
-  base: ({ raised }) => {
-    const far = raised > MOST_BASE ? `, above those of the models in the list (at most ${whole(MOST_BASE)})` : "";
-    return `set it to ${whole(raised)}, the smallest that keeps every pair within its trained angles${far}`;
+  cached: () => "Use YaRN. Its frequencies stay the same while the text grows, so cached keys stay correct.",
+  tables: () => "Use Self-Extend. It keeps near distances exact and shortens far ones, so no angle is new up to its "
+    + "reach.",
+  short: ({ left }) => "Use dynamic NTK, and cache unrotated keys. Texts up to L stay as they are; at L′, angles still "
+    + `go ${radians(left)} radians beyond those in training.`,
+  base: ({ raised }, { base }) => {
+    const far = raised > MOST_BASE
+      ? ` It is above those of the models in the list, which are at most ${whole(MOST_BASE)}.` : "";
+    return `Set the base to ${whole(raised)}, ${tidy(raised / base)} times the trained one: no smaller base keeps `
+      + `every pair within its trained angles.${far}`;
   },
-  trained: ({ scale: s }) => `use YaRN with s = ${short(s)}, then train on texts of L′`,
+  trained: () => "Use YaRN, then train the model further on texts of length L′.",
 };
 
 // What to paste for the chosen case, and where; null if nothing is needed. Methods that transformers doesn't have are
@@ -246,16 +247,14 @@ function pasted(data, { trained_length, base, may }) {
   }[may];
 }
 
-function describe(data, { trained_length, target_length, dim, may }) {
+function describe(data, values) {
+  const { trained_length, target_length, dim, may } = values;
   const { needed, young } = data;
   const within = `L = ${whole(trained_length)}`;
   if (!needed) return `Nothing is needed: L′ = ${whole(target_length)} is no longer than ${within}.`;
-  if (!young) {
-    return `All ${dim / 2} pairs complete a turn within ${within}: no angle is new at L′, so the angles `
-      + "give no reason to change anything.";
-  }
-  return `${young} of ${dim / 2} pairs ${young === 1 ? "does" : "do"} not complete a turn within ${within}. `
-    + `${capital(CASES[may])}: ${TAKE[may](data)}.`;
+  if (young) return TAKE[may](data, values);
+  return `All ${dim / 2} pairs complete a turn within ${within}: no angle is new at L′, so the angles give no reason `
+    + "to change anything.";
 }
 
 export default explorer({
@@ -266,11 +265,6 @@ export default explorer({
   compute,
   build,
   idle: (data) => (stays(data) ? { may: "No angle is new, so nothing is needed." } : {}),
-  stats: ({ young, scale: s, least, left }, { dim }) => [
-    ["No full turn within L", String(young), `of ${dim / 2} pairs`],
-    ["Factor s = L′/L", short(s), "YaRN"],
-    ["Factor for the base", tidy(least), "larger base"],
-    ["New angles left", radians(left), "radians, dynamic NTK"],
-  ],
+  stats: ({ young }, { dim }) => [["Pairs without a full turn within L", String(young), `of ${dim / 2}`]],
   describe,
 });

@@ -37,14 +37,15 @@ def test_bars_end_where_the_methods_reach(opened, width, setting):
 
 def test_a_row_is_chosen_by_a_click_and_by_its_dial(opened):
     page = opened([Advice()])
-    summary = page.locator(".rb-summary")
+    said = set()
     for may, case in CASES.items():
         button = page.get_by_role("button", name=f"{NAMES[may]}, {case}", exact=True)
         button.click()
         assert dials(page)["may"] == may
         expect(button).to_have_attribute("aria-pressed", "true")
         expect(page.locator(".rb-stage button[aria-pressed=true]")).to_have_count(1)
-        expect(summary).to_contain_text(case[1:])
+        said.add(page.locator(".rb-summary").inner_text())
+    assert len(said) == len(CASES)
 
 
 def test_the_lengths_are_dragged_and_the_axis_waits(opened):
@@ -80,4 +81,5 @@ def test_a_model_is_chosen_by_its_name(opened):
         "dim": 128,
         "trained_length": 8192,
     }
-    expect(page.locator(".rb-summary")).to_contain_text("29 of 64 pairs do not complete a turn within L = 8,192")
+    expect(page.locator(".rb-stats")).to_have_text("Pairs without a full turn within L29 of 64")
+    expect(page.locator(".rb-stage")).to_contain_text("L = 8,192")
