@@ -8,7 +8,7 @@ import { hand, ofDial } from "./kit/hand.js";
 import { evenly, play } from "./kit/play.js";
 import { presets } from "./kit/presets.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, fitCanvas, inColour, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, fitCanvas, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
 
 // The coefficients a and b of the score, which is Σ a_i cos Δθ_i + b_i sin Δθ_i.
@@ -223,16 +223,17 @@ function paintScores(context, paints, [from, to], x, y, { per, low, high }, leng
   }
 }
 
-function names(width, { per, negativeAt }, { query, length, vectors, draw }) {
-  const whose = { ones: "q = k = (1, …, 1)", same: `q = k random, draw ${draw}`,
-    random: `q, k random, draw ${draw}`, slow: "q = k = 1 in the slower half" }[vectors];
-  const of = width < 620 ? "of" : "of every";
-  const sampled = per > 1 ? `sampled, ${CLOSE.length + SPOTS.length} ${of} ${per} keys` : "every key";
-  const mark = (colour, text) => svg("tspan", inColour(colour), text);
-  const legend = svg("text", { x: 0, y: 52, "font-size": 12, class: "rb-quiet" }, mark("ink", "○"), " lowest",
-    ...(negativeAt < 0 ? [] : [" · ", mark("ink", "▲"), " nearest below 0"]),
-    width < 620 ? " · - - swing" : " · - - ± swing of pairs out of step");
-  return [...titled(0, 0, `Query at ${query}, keys at 0 to ${length - 1}`, `${whose}; ${sampled}`), legend];
+function names(width, { per }, { vectors, draw }) {
+  const whose = {
+    ones: "All entries of the query and the key are 1.",
+    same: `The key equals the query, which is random (draw ${draw}).`,
+    random: `The query and the key are random (draw ${draw}).`,
+    slow: "The entries are 1 in the slower half of the pairs.",
+  }[vectors];
+  const computed = CLOSE.length + SPOTS.length;
+  const sampled = per > 1 && width >= 620 ? ` Of ${per} distant keys, ${computed} are computed.` : "";
+  const which = width < 620 ? "Score with a key at each position" : "Score of the query with a key at each position";
+  return titled(0, 0, which, whose + sampled);
 }
 
 function axes(x, y, levels, { length }, right, floor) {
@@ -247,22 +248,40 @@ function axes(x, y, levels, { length }, right, floor) {
   }, "position n of the key")];
 }
 
-// Marks the query, the lowest score, and the closest key whose score is below 0.
-function marks(x, y, { least, leastAt, negativeAt }, query, right, floor) {
+// A text beside a mark in the picture. An outline in the colour of the paper keeps it readable on the curve.
+function beside(x, y, anchor, text) {
+  return svg("text", { x, y, "font-size": 12, "font-weight": 600, "text-anchor": anchor, "stroke-width": 4,
+    "stroke-linejoin": "round", "paint-order": "stroke", stroke: "var(--rb-paper)" }, text);
+}
+
+// Marks the query, the lowest score, the closest key whose score is below 0, and the size of the score far away.
+function marks(x, y, { least, leastAt, negativeAt, swing }, query, right, floor) {
   const at = Math.min(right - textWidth("query", 12) / 2, x(query));
+  const [lowest, first, zero] = [x(leastAt), x(negativeAt), y(0)];
+  const far = `${right > 560 ? "pairs " : ""}out of step: ± ${tidy(swing)}`;
+  const onLeft = lowest > (LEFT + right) / 2; // whether the right half is taken by the mark of the lowest score
+  const side = (place, height, gap, text) => { // to the right of a mark, or to its left if there is no room
+    const fits = place + gap + textWidth(text, 12, 600) < right;
+    return [fits ? place + gap : place - gap, height, fits ? "start" : "end", text];
+  };
+  const low = Math.min(floor - 6, y(least) + 4);
+  const near = negativeAt >= 0 && Math.abs(first - lowest) < 160 && Math.abs(zero + 15 - low) < 16;
+  const heights = { first: zero + 15, lowest: near ? low + (low < floor - 22 ? 16 : -32) : low };
   return [
     svg("path", { d: `M${x(query).toFixed(2)},${TOP - 6}V${floor}`, ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
     svg("text", { x: at, y: TOP - 10, "font-size": 12, "text-anchor": "middle" }, "query"),
     ...(negativeAt < 0 ? [] : [svg("path", {
-      d: `M${x(negativeAt).toFixed(2)},${(y(0) + 2).toFixed(2)}l-5,9h10Z`, class: "rb-first",
+      d: `M${first.toFixed(2)},${(zero + 2).toFixed(2)}l-5,9h10Z`, class: "rb-first",
       style: "fill: var(--rb-ink); stroke: var(--rb-paper)",
-    })]),
-    svg("circle", { cx: x(leastAt), cy: y(least), r: 5.5,
+    }), beside(...side(first, heights.first, 9, "first below 0"))]),
+    svg("circle", { cx: lowest, cy: y(least), r: 5.5,
       style: "fill: var(--rb-paper); stroke: var(--rb-ink); stroke-width: 2.5" }),
+    beside(...side(lowest, heights.lowest, 11, "lowest")),
+    ...(y(swing) < TOP ? [] : [beside(onLeft ? LEFT + 4 : right, y(swing) - 5, onLeft ? "start" : "end", far)]),
   ];
 }
 
-function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { query, vectors }) {
+function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { query, length, vectors }) {
   const [near, far] = [negativeAt, leastAt].map((key) => Math.abs(key - query));
   const sure = per === 1 || (negativeAt >= 0 && near < reach);
   const some = sure ? "It" : "Among the samples it";
@@ -271,8 +290,9 @@ function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { qu
     : `${some} first goes negative ${near === 0 ? "at the query itself" : `${count(near, "token")} away`}`;
   const lowest = far === 0 ? "at the query itself" : `${count(far, "token")} away`;
   const peaks = maxima < 0 ? "" : ` There ${maxima === 1 ? "is 1 local maximum" : `are ${maxima} local maxima`}.`;
-  const sides = vectors === "random" ? " The two sides of the query differ, because q is not k."
-    : " Both sides of the query look the same, because q = k.";
+  const sides = query === 0 || query === length - 1 ? ""
+    : vectors === "random" ? " The two sides of the query differ, because q is not k."
+      : " Both sides of the query look the same, because q = k.";
   return `At the query’s own position the score is ${tidy(home)}. `
     + `${first}. Its lowest value${seen} is ${tidy(least)}, ${lowest}.${peaks}${sides}`;
 }
@@ -284,12 +304,8 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ per, reach, least, leastAt, negativeAt, maxima, swing }, { query }) => [
-    ["First below 0", negativeAt < 0 ? "nowhere" : `Δ = ${Math.abs(query - negativeAt)}`,
-      negativeAt < 0 ? (per > 1 ? "in the samples" : "") : Math.abs(query - negativeAt) < reach ? "" : "or nearer"],
-    ["Lowest score", tidy(least), `at Δ = ${Math.abs(query - leastAt)}${per > 1 ? ", of the samples" : ""}`],
-    ["Local maxima", maxima < 0 ? "—" : String(maxima), maxima < 0 ? "not counted in samples" : ""],
-    ["Swing", `± ${tidy(swing)}`, "pairs out of step"],
-  ],
+  idle: (_, { vectors }) => (["same", "random"].includes(vectors) ? {}
+    : { draw: "No effect here: neither query nor key is random." }),
+  stats: () => [],
   describe,
 });

@@ -19,7 +19,6 @@ from tests.site.figures import (
     enter,
     rows_of,
     stage_width,
-    stats,
 )
 
 
@@ -71,11 +70,22 @@ def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):
                 assert rows.min() + 68 >= upper - 2.5
                 assert rows.max() + 68 <= lower + 2.5
         assert len(rows_of(colours, BLUE)) + len(rows_of(colours, ORANGE)) > 0
-    found = stats(page)
-    first = expected["negativeAt"]
-    assert found["First below 0"].startswith("nowhere" if first < 0 else f"Δ = {abs(query - first)}")
-    assert f"at Δ = {abs(query - expected['leastAt'])}" in found["Lowest score"]
-    assert found["Local maxima"].startswith("—" if length > 4096 else str(expected["maxima"]))
+    said = page.locator(".rb-summary").inner_text()
+    first = abs(query - expected["negativeAt"])
+    assert ("never negative" in said) == (expected["negativeAt"] < 0)
+    where = f"{first} tokens away" if first else "at the query itself"
+    assert expected["negativeAt"] < 0 or f"first goes negative {where}." in said
+    assert f", {abs(query - expected['leastAt'])} tokens away." in said
+    assert (f"{expected['maxima']} local maxima" in said) == (length <= 4096)
+    found = page.locator(".rb-stage svg text").all_text_contents()
+    assert ("first below 0" in found) == (expected["negativeAt"] >= 0)
+    [swing] = [text.split("± ")[1] for text in found if "out of step: ± " in text]
+    assert float(swing) == pytest.approx(expected["swing"], rel=0.005)
+    at = [float(node) for node in page.locator(".rb-stage svg text", has_text="lowest").evaluate(
+        "(t) => { const { x, y, width, height } = t.getBBox(); return [x, y, x + width, y + height]; }")]  # fmt: skip
+    centre = [x(expected["leastAt"]), y(expected["least"])]
+    aside = max(at[0] - centre[0], centre[0] - at[2], 0)
+    assert math.hypot(aside, max(at[1] - centre[1], centre[1] - at[3], 0)) < 24, "the name is beside its ring"
 
 
 def test_the_list_sets_the_six_figures(opened):
@@ -91,7 +101,7 @@ def test_the_list_sets_the_six_figures(opened):
         assert (now["dim"], now["length"], now["base"], now["vectors"]) == (dim, length, 1e4, "ones")
         expect(menu).to_have_value(name)
         assert now["query"] == query
-    assert stats(page)["First below 0"].strip() == "Δ = 91"
+    expect(page.locator(".rb-summary")).to_contain_text("first goes negative 91 tokens away")
     enter(page, "Base b", 500)
     expect(menu).to_have_value(prompt)
 
@@ -126,4 +136,4 @@ def test_choices_of_vectors(opened):
         assert dials(page)["vectors"] == option
     page.get_by_role("radio", name="q = k", exact=True).press("ArrowRight")
     assert dials(page)["vectors"] == "random"
-    assert "q, k random, draw 1; every key" in page.locator(".rb-stage svg text").all_text_contents()
+    assert "The query and the key are random (draw 1)." in page.locator(".rb-stage svg text").all_text_contents()
