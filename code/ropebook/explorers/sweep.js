@@ -2,8 +2,10 @@
 // the reader chooses.
 
 import { BASES, dials, MOST_LENGTH, NEAR } from "./sweep.py";
-import { cosSinGrid, countMaxima, fourierSum, invFreq, lastCall, minMaxBand, unfolded } from "./kit/rope.js";
-import { count, exact, tidy } from "./kit/text.js";
+import {
+  cosSinGrid, countMaxima, fourierSum, fourierSums, invFreq, lastCall, minMaxBand, unfolded,
+} from "./kit/rope.js";
+import { exact } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
@@ -78,6 +80,15 @@ const DISTANCES = Array.from({ length: NEAR + OCTAVES * (NEAR / 2) }, (_, k) => 
 const lastKernel = lastCall((base, dim, length) => {
   const theta = invFreq(dim, base);
   return fourierSum(theta, theta.map(() => 1), theta.map(() => 0), 0, length).map((sum) => sum / theta.length);
+});
+
+// The chosen base's curve in steps of an eighth: points [distance, value]. Straight lines between the first whole
+// distances would hide its shape.
+const firstPart = lastCall((base, dim, length) => {
+  const theta = invFreq(dim, base);
+  const waves = [{ a: theta.map(() => 1), b: theta.map(() => 0) }];
+  const [sums] = fourierSums(theta, waves, 1, 1 / 8, 8 * Math.min(24, length - 2) + 1);
+  return Array.from(sums, (sum, k) => [1 + k / 8, sum / theta.length]);
 });
 
 function compute({ base, dim, length }) {
@@ -157,8 +168,8 @@ function build(stage, app) {
   });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, canvas, picture, ...buttons, handle));
-  const groups = [0, 1, 2].map(() => picture.appendChild(svg("g")));
-  const [showNames, showAxes, showBases] = [names, axes, baseNames].map((make, k) => {
+  const groups = [0, 1, 2, 3].map(() => picture.appendChild(svg("g")));
+  const [showNames, showAxes, showBases, showMarks] = [names, axes, baseNames, markNames].map((make, k) => {
     return lastCall((...given) => redrawn(groups[k], () => make(...given))); // redrawn only when the arguments change
   });
   const [wholeOf, smallOf, sampledOf] = [0, 1, 2].map(() => lastCall(pixelsOf));
@@ -194,7 +205,7 @@ function build(stage, app) {
       big.frame([-1, 0, 0.5, 1]);
       big.mark(data.belowHalf, 0.5, "ink");
       big.mark(data.firstNegative, 0, "2");
-      big.curve(bandOf(data.values, wholeOf(false, main[2], length)), "1", 1.5);
+      big.curve(bandOf(data.values, wholeOf(false, main[2], length)), "1", 1.5, 1, firstPart(base, dim, length));
       big.knob(drawn.place);
       showHandle([drawn.place[0] - 22, drawn.place[1] - 22, 44, 44]);
     } else put(handle, { style: "display: none" });
@@ -215,8 +226,9 @@ function build(stage, app) {
           + `border-color: var(--rb-${chosen ? "1" : "grid"})`,
       });
     });
-    showNames(width, base, dim, panel === null ? [0, tenTop] : panel ? [-1, 0] : [0, -1]);
+    showNames(width, base, panel === null ? [0, tenTop] : panel ? [-1, 0] : [0, -1]);
     showAxes(main, length, panel !== 1);
+    showMarks(main, length, panel === 1 ? { belowHalf: -1, firstNegative: -1 } : data);
     showBases(panel === 0 ? [] : boxes, base, data.halves);
   };
 }
@@ -260,12 +272,13 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
       if (place >= 0) line([x(place), y(level)], [x(place), top + height], paints[colour], 2);
     },
     // Draws the curve as a line where its oscillations are distinguishable, and beyond that as the band that they fill.
-    curve({ at, low, high, resolved }, colour, lineWidth, alpha = 1) {
+    // `early` has points [distance, value] that replace the first part of the line.
+    curve({ at, low, high, resolved }, colour, lineWidth, alpha = 1, early = []) {
       context.lineJoin = "round";
       context.lineWidth = lineWidth;
       context.fillStyle = paints[colour];
       context.strokeStyle = paints[colour];
-      const [above, below] = [envelope(high, Math.max), envelope(low, Math.min)];
+      const [above, below] = [envelope(high, 1), envelope(low, -1)];
       context.globalAlpha = 0.45 * alpha;
       context.beginPath();
       for (let k = resolved; k < at.length; k += 1) context.lineTo(left + at[k], y(above[k]));
@@ -273,7 +286,10 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
       context.fill();
       context.globalAlpha = alpha;
       context.beginPath();
-      for (let k = 0; k <= resolved && k < at.length; k += 1) context.lineTo(left + at[k], y(high[k]));
+      for (const [distance, value] of early) context.lineTo(x(distance), y(value));
+      for (let k = 0; k <= resolved && k < at.length; k += 1) {
+        if (!early.length || left + at[k] > x(early.at(-1)[0])) context.lineTo(left + at[k], y(high[k]));
+      }
       context.stroke();
       for (const edge of [above, below]) {
         context.beginPath();
@@ -294,10 +310,23 @@ function paintPanel(context, paints, /** @type {number[]} */ [left, top, width, 
   };
 }
 
-// The minimum or maximum of each value and its neighbours. It shows the extent of oscillations that are too fast to
-// draw.
-function envelope(values, outermost) {
-  return values.map((_, k) => outermost(...values.slice(Math.max(0, k - 2), k + 3)));
+// The minimum (sign −1) or maximum (sign 1) of each value and its neighbours, smoothed. It shows the extent of
+// oscillations that are too fast to draw. No value is outside, because each of the averaged extremes is as far out.
+function envelope(values, sign) {
+  const last = values.length - 1;
+  const extremes = new Float64Array(last + 1);
+  for (let k = 0; k <= last; k += 1) {
+    let found = values[k];
+    for (let j = Math.max(0, k - 2); j <= k + 2 && j <= last; j += 1) {
+      if (sign * values[j] > sign * found) found = values[j];
+    }
+    extremes[k] = found;
+  }
+  return extremes.map((_, k) => {
+    let sum = 0;
+    for (let j = Math.max(0, k - 2); j <= k + 2 && j <= last; j += 1) sum += extremes[j];
+    return sum / (Math.min(k, 2) + 1 + Math.min(last - k, 2));
+  });
 }
 
 // Divides a curve's samples, from distance 1 on, among the pixels of a panel with this width. `edges` contains the
@@ -322,20 +351,30 @@ function pixelsOf(sampled, width, length) {
 }
 
 // Writes titles above the large curve and the ten panels, if they are visible.
-function names(width, base, dim, [main, ten]) {
-  const coloured = (text, colour) => svg("tspan", inColour(colour), text);
+function names(width, base, [main, ten]) {
   const texts = [];
   if (main >= 0) {
-    texts.push(...titled(0, main, `The chosen base: ${baseName(base)}`,
-      width < 620 ? "First " : `K(Δ)/K(0), d = ${dim}. First `, coloured("below ½", "ink"), " and ",
-      coloured("below 0", "2")));
+    texts.push(...titled(0, main, `The chosen base: ${baseName(base)}`, "The score as a share of its peak"));
   }
   if (ten >= 0) {
     texts.push(...titled(0, ten, "Ten bases: choose one",
-      width < 620 ? "Grey: the chosen one. First " : "Blue: this base, grey: the chosen one. First ",
-      coloured("below ½", "ink")));
+      width < 620 ? "Grey: the chosen base. " : "Blue: this base. Grey: the chosen base. ",
+      svg("tspan", inColour("ink"), "Line: first below ½")));
   }
   return texts;
+}
+
+// Names the two marks of the large curve beside their lines, in two rows, so that neither name can hide the other.
+function markNames([left, top, width, height], length, { belowHalf, firstNegative }) {
+  const x = scale([1, length - 1], [left, left + width], true);
+  return [["first below ½", belowHalf, "ink", 24], ["first below 0", firstNegative, "2", 7]].flatMap((mark) => {
+    const [text, distance, colour, up] = mark;
+    if (distance < 0) return [];
+    const fits = x(distance) + 6 + textWidth(text, 12, 600) < left + width;
+    return [svg("text", { x: x(distance) + (fits ? 6 : -6), y: top + height - up, "font-size": 12, "font-weight": 600,
+      "text-anchor": fits ? "start" : "end", "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke",
+      stroke: "var(--rb-paper)", ...inColour(colour) }, text)];
+  });
 }
 
 function axes([left, top, width, height], length, shown) {
@@ -352,28 +391,22 @@ function axes([left, top, width, height], length, shown) {
   }, "distance Δ, logarithmic")];
 }
 
-function describe({ belowHalf, firstNegative, maxima }, { base, dim, length }) {
-  const half = belowHalf < 0 ? "stays above half of its peak" : `falls below half of its peak at Δ = ${belowHalf}`;
-  const zero = firstNegative < 0 ? "is never negative" : `below 0 at Δ = ${firstNegative}`;
-  const range = `at distances up to ${length - 1}`;
+function describe({ belowHalf, firstNegative, mean }, { base, length }) {
+  const half = belowHalf < 0 ? "stays above half of its peak"
+    : `first falls below half of its peak at Δ = ${belowHalf}`;
+  const zero = firstNegative < 0 ? "is never negative" : `below 0 at Δ = ${firstNegative}`;
   const still = base === 1
     ? " All pairs rotate at the same speed, so the score is a single cosine and does not fall at all." : "";
-  return `With base ${base} and ${count(dim / 2, "pair")}, ${range}, the score ${half} and ${zero}. `
-    + `In this range it has ${maxima === 1 ? "1 local maximum" : `${maxima} local maxima`}.${still}`;
+  return `At distances up to ${length - 1}, the score ${half} and ${zero}. `
+    + `On average it is ${Math.abs(mean) < 5e-4 ? "0" : exact(mean)} of its peak.${still}`;
 }
 
 export default explorer({
   title: "One base after another",
-  note: "The ring marks where the score first falls below half of its peak. Drag the ring, or pick one of the ten "
-    + "bases. A larger base moves the ring further out.",
+  note: "Drag the ring, where the score first falls below half of its peak, or pick one of the ten bases.",
   dials,
   compute,
   build,
-  stats: ({ belowHalf, firstNegative, least, leastAt, mean }, { length }) => [
-    ["First below ½", belowHalf < 0 ? "nowhere" : `Δ = ${belowHalf}`],
-    ["First below 0", firstNegative < 0 ? "nowhere" : `Δ = ${firstNegative}`],
-    ["Lowest", tidy(least), `at Δ = ${leastAt}`],
-    ["Mean", exact(mean), `over Δ < ${length}`],
-  ],
+  stats: () => [],
   describe,
 });

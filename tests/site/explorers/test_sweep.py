@@ -20,7 +20,6 @@ from tests.site.figures import (
     rows_of,
     show_panel,
     stage_width,
-    stats,
 )
 
 
@@ -93,7 +92,9 @@ def test_a_panel_chooses_its_base(opened):
     page.keyboard.press("Enter")
     assert dials(page)["base"] == 1e7
     assert hash_of(page) == "#sweep.base=10000000"
-    assert stats(page)["First below ½"].strip() == "Δ = 449"
-    assert stats(page)["First below 0"].strip() == "nowhere"
-    assert "The chosen base: b = 10⁷" in page.locator(".rb-stage svg text").all_text_contents()
+    expect(page.locator(".rb-summary")).to_contain_text("below half of its peak at Δ = 449 and is never negative.")
+    found = page.locator(".rb-stage svg text").all_text_contents()
+    assert "The chosen base: b = 10⁷" in found
+    assert "first below ½" in found
+    assert "first below 0" not in found
     assert data(page)["halves"] == expected_of(Sweep())["halves"]
