@@ -3,7 +3,7 @@
 
 import { dials, MODELS, MOST_LENGTH } from "./bank.py";
 import { invFreq } from "./kit/rope.js";
-import { count, tidy } from "./kit/text.js";
+import { count } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
@@ -36,6 +36,9 @@ function isUnseen(turn, last) {
 
 const LEAST = 4; // the shortest wavelength on the strip
 const PACE = 0.25; // relative growth of the position per second during playback
+const GLIDE = 250; // the duration, in ms, of the hands' rotation to a nearby position
+const NEARBY = 16; // the hands rotate visibly over so many positions; over more, they would only flicker
+const [HEAD, FOOT] = [44, 126]; // the space above the clocks, and the space for the strip below them
 
 function build(stage, app) {
   play(app, {
@@ -53,6 +56,7 @@ function build(stage, app) {
   const handles = { position: html("div"), length: html("div") };
   stage.append(html("div", { style: "position: relative" }, canvas, picture, ...Object.values(handles)));
   let strip; // { from, to, floor, high }: the strip of wavelengths, which also shows positions
+  const glide = glider(app);
   const xOf = (value) => stripScale(strip)(Math.min(strip.high, Math.max(LEAST, value)));
   const grips = Object.entries(handles).map(([trait, handle]) => {
     const dial = dials.find((one) => one.trait === trait);
@@ -74,18 +78,50 @@ function build(stage, app) {
     };
   });
 
-  return ({ data, values, width, most, theme }) => {
+  return ({ data, values, width, most, theme, jump }) => {
     steps.show();
     showModel(values);
-    const height = Math.min(most, 516);
+    const height = most;
     const high = 1.25 * Math.max(data.wavelengths.at(-1), MOST_LENGTH);
     strip = { from: 12, to: width - 12, floor: height - 52, high };
-    const context = fitCanvas(canvas, width, height);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
-    redrawn(picture, () => [...drawClocks(context, paints, [0, 62, width, height - 62 - 178], data, values),
-      ...drawStrip(context, paints, strip, data, values)]);
+    glide(values.position, jump, (position) => {
+      const context = fitCanvas(canvas, width, height);
+      const now = position === values.position ? data : compute({ ...values, position });
+      redrawn(picture, () => [
+        ...drawClocks(context, paints, [0, HEAD, width, height - HEAD - FOOT], now),
+        ...drawStrip(context, paints, strip, data, values)]);
+    });
     for (const show of grips) show();
+  };
+}
+
+// Draws the hands at positions in between when the position changes a little. Returns glide(position, jump, draw).
+function glider(app) {
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+  const clock = html("div"); // each frame is an event, so that it stops with the figure
+  let shown; // the position that is drawn, which need not be whole
+  let changed = -Infinity; // when the position last changed
+  let waiting = false; // whether the next frame has been requested
+  let run = { from: 0, to: 0, since: 0, takes: 0, draw: (_) => {} };
+  const frame = () => {
+    const share = run.takes ? Math.min(1, (performance.now() - run.since) / run.takes) : 1;
+    shown = run.from + (run.to - run.from) * share;
+    run.draw(shown);
+    waiting = share < 1;
+    if (waiting) requestAnimationFrame(() => clock.dispatchEvent(new Event("frame")));
+  };
+  app.listen(clock, "frame", frame);
+  return (to, jump, draw) => {
+    const now = performance.now();
+    const moves = !jump && !calm.matches && shown !== undefined && Math.abs(to - shown) <= NEARBY;
+    // If positions follow one another quickly, as while the figure plays, each must be reached before the next.
+    if (!moves) run = { from: to, to, since: now, takes: 0, draw };
+    else if (to === run.to) run.draw = draw;
+    else run = { from: shown, to, since: now, takes: Math.min(GLIDE, now - changed), draw };
+    if (to !== shown) changed = now;
+    if (!moves || !waiting) frame();
   };
 }
 
@@ -93,17 +129,15 @@ function stripScale({ from, to, high }) {
   return scale([LEAST, high], [from, to], true);
 }
 
-// The hand starts at the right and turns counter-clockwise, as the pairs do. A hand that never completes a turn has a
-// grey circle, with a sector that shows how far the hand gets within the context. Beyond the context, the circle is
-// orange.
-function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }, { position, length }) {
+// The hand starts at the right and rotates counter-clockwise, as the pairs do. For a hand that never completes a turn,
+// a sector shows how far it gets within the context. The clock is filled if the hand is beyond it.
+function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }) {
   const pairs = turns.length;
   const named = pairs <= 16;
   const { cell, centre } = packCells(pairs, area, named ? 16 : 0);
   const radius = cell * 0.42;
   const thick = Math.max(1, Math.min(2.5, radius / 9));
-  const colours = last.map((turn) => (turn >= 1 ? "1" : "2"));
-  const rims = last.map((turn, i) => (turn >= 1 ? "1" : isUnseen(turns[i], turn) ? "2" : "grid"));
+  const [slow, fresh] = [last.map((turn) => turn < 1), last.map((turn, i) => isUnseen(turns[i], turn))];
   const path = (chosen, add) => {
     context.beginPath();
     last.forEach((_, i) => chosen(i) && add(i, ...centre(i)));
@@ -112,41 +146,43 @@ function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }
     context.moveTo(x + radius, y);
     context.arc(x, y, radius, 0, 2 * Math.PI);
   };
-  context.lineWidth = thick;
-  for (const colour of ["1", "grid", "2"]) {
-    path((i) => rims[i] === colour, circle);
+  const hands = (i, x, y) => {
+    context.moveTo(x, y);
+    context.lineTo(x + 0.88 * radius * tips[2 * i], y - 0.88 * radius * tips[2 * i + 1]);
+  };
+  const stroke = (colour, chosen, add) => {
+    path(chosen, add);
     context.strokeStyle = paints[colour];
     context.stroke();
-  }
-  path((i) => last[i] < 1, (i, x, y) => {
+  };
+  context.lineWidth = thick;
+  stroke("1", (i) => !slow[i], circle);
+  stroke("grid", (i) => slow[i] && !fresh[i], circle);
+  stroke("2", (i) => fresh[i], circle);
+  context.fillStyle = paints["2"];
+  context.fill();
+  context.globalAlpha = 0.25;
+  path((i) => slow[i] && !fresh[i], (i, x, y) => {
     context.moveTo(x, y);
     context.arc(x, y, radius, 0, -2 * Math.PI * last[i], true);
     context.closePath();
   });
-  context.fillStyle = paints["2"];
-  context.globalAlpha = 0.25;
   context.fill();
   context.globalAlpha = 1;
   context.lineCap = "round";
   context.lineWidth = thick * 1.25;
-  for (const colour of ["1", "2"]) {
-    path((i) => colours[i] === colour, (i, x, y) => {
-      context.moveTo(x, y);
-      context.lineTo(x + 0.88 * radius * tips[2 * i], y - 0.88 * radius * tips[2 * i + 1]);
-    });
-    context.strokeStyle = paints[colour];
-    context.stroke();
-  }
+  stroke("1", (i) => !slow[i], hands);
+  stroke("2", (i) => slow[i] && !fresh[i], hands);
+  stroke("paper", (i) => fresh[i], hands);
   context.lineCap = "butt";
-  const far = area[2] >= 620 ? "; the sector shows how far it gets" : "";
-  const note = turned < pairs ? [svg("tspan", inColour("2"), "Orange"), `: no full turn within L = ${length}${far}`]
-    : [`Every hand makes a full turn within L = ${length}`];
-  const more = unseen ? [svg("tspan", inColour("2"), "Orange rim"), ": an angle that does not occur within L"] : [""];
-  return [...titled(0, 0, `The hands at position ${position}`, ...note),
-    svg("text", { x: 0, y: 51, "font-size": 12, class: "rb-quiet" }, ...more),
+  const far = area[2] >= 620 ? "The sector shows how far a hand gets. " : "";
+  const [heading, ...note] = turned === pairs ? ["Every hand makes a full turn within L", ""]
+    : [svg("tspan", inColour("2"), "Orange: no full turn within L"),
+      unseen ? `${far}Filled: an angle that does not occur within L.` : far || "The sector shows how far a hand gets."];
+  return [...titled(0, 0, heading, ...note),
     ...(named ? turns.map((turn, i) => svg("text", {
       x: centre(i)[0], y: centre(i)[1] + cell / 2 + 9, "font-size": 12, "text-anchor": "middle",
-      ...(colours[i] === "1" ? { class: "rb-quiet" } : inColour(colours[i])),
+      ...(slow[i] ? inColour("2") : { class: "rb-quiet" }),
     }, turnText(turn))) : [])];
 }
 
@@ -181,10 +217,11 @@ function drawStrip(context, paints, strip, { wavelengths, last }, { length, posi
   const across = svg("g", { transform: `translate(0 ${floor})` });
   axis(across, "bottom", x, ticks.filter((tick) => x(tick) < to - 6 && Math.abs(x(tick) - atM) > 14), tickText);
   return [
-    ...titled(0, floor - 114, "Positions per turn of each pair", "").slice(0, 1),
     svg("path", { d: `M${from},${floor}H${to}`, ...lined("muted", 1) }), across,
     svg("path", { d: `M${atL.toFixed(2)},${floor - 45}V${floor}`, ...lined("ink", 2) }),
     svg("path", { d: `M${atM.toFixed(2)},${floor - 38}V${floor + 24}`, ...lined("ink", 1.5, "stroke-dasharray: 1 4") }),
+    svg("text", { ...(atM < (from + to) / 2 ? { x: to, "text-anchor": "end" } : { x: from }), y: floor + 41,
+      "font-size": 12, class: "rb-quiet" }, to < 620 ? "positions per turn" : "positions per turn of each pair"),
     ...handle(atL, floor - 56, `L = ${length}`), ...handle(atM, floor + 36, `m = ${position}`),
   ];
 }
@@ -209,13 +246,10 @@ function describe({ turned, unseen, wavelengths }, { position, length }) {
 export default explorer({
   title: "A bank of clocks",
   note: "Each pair is a clock hand that starts out pointing right and rotates counter-clockwise by θᵢ per position. "
-    + "Drag the labels L and m. The menu sets d, base and context to those of a published model.",
+    + "Drag the labels L and m.",
   dials,
   compute,
   build,
-  stats: ({ unseen, wavelengths }) => [
-    ["Slowest hand", tidy(wavelengths.at(-1)), "positions per turn"],
-    ["New angles", String(unseen), "at this position"],
-  ],
+  stats: () => [],
   describe,
 });

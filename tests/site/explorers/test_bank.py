@@ -17,11 +17,11 @@ from tests.site.figures import (
     BLUE,
     GREY,
     ORANGE,
+    WHITE,
     column,
     dials,
     enter,
     stage_width,
-    stats,
 )
 
 
@@ -60,31 +60,35 @@ def test_the_hands_point_where_the_pairs_do(opened, width, position):
     expected = expected_of(figure)
     page = opened([figure], viewport={"width": width, "height": 900})
     stage = stage_width(page)
-    tall = (516 if stage >= 520 else 400) - 62 - 178
+    tall = (600 if stage >= 520 else 400) - 44 - 126
     cell, pairs = min(96, stage), 32
     while math.ceil(pairs / (stage // cell)) * cell > tall:
         cell -= 1
     columns = math.ceil(pairs / math.ceil(pairs / (stage // cell)))
     pitch, radius = min(cell * 1.25, stage / columns), 0.42 * cell
     for i in (0, 3, 17, 25, 27, 29, 31):
-        x, y = (i % columns + 0.5) * pitch, 62 + (i // columns + 0.5) * cell
+        x, y = (i % columns + 0.5) * pitch, 44 + (i // columns + 0.5) * cell
         last, turn = expected["last"][i], expected["turns"][i]
-        wanted = BLUE if last >= 1 else ORANGE
+        fresh = last < 1 and turn % 1 > last
+        wanted = BLUE if last >= 1 else WHITE if fresh else ORANGE
         hand = cmath.exp(2j * math.pi * turn)
         place = (x + 0.6 * radius * hand.real, y - 0.6 * radius * hand.imag)
         assert np.abs(colour_at(page, *place) - wanted).max() < 100, i
         rim = (x + radius * math.cos(1.1), y - radius * math.sin(1.1))
-        ring = np.array(BLUE if last >= 1 else ORANGE if turn % 1 > last else GREY)
+        ring = np.array(BLUE if last >= 1 else ORANGE if fresh else GREY)
         near = [colour_at(page, rim[0] + a, rim[1] + b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
         assert min(np.abs(one - ring).max() for one in near) < 70, i
-        for share, filled in ((0.7, last < 1), (1.15, False)):  # the sector ends in the direction of the hand at L − 1
+        # the sector ends in the direction of the hand at L − 1, but the whole clock is filled if the hand is beyond it
+        for share, filled in ((0.7, last < 1), (1.15, fresh)):
             edge = cmath.exp(2j * math.pi * last * share)
             seen = colour_at(page, x + 0.9 * radius * edge.real, y - 0.9 * radius * edge.imag)
             if 0.05 < last < 0.8 and abs(edge - hand) > 0.3:
                 assert (np.abs(seen - 255).max() > 30) == filled, (i, share)
-    assert stats(page)["New angles"].split()[0] == str(expected["unseen"])
+    said = page.locator(".rb-summary").inner_text()
+    assert ("beyond the context" in said) == (position >= 4096)
+    assert position < 4096 or f"{expected['unseen']} hands are at angles that no position" in said
     found = " ".join(page.locator(".rb-stage svg text").all_text_contents())
-    assert ("Orange rim: an angle that does not occur within L" in found) == (position == 6000)
+    assert ("Filled: an angle that does not occur within L." in found) == (position == 6000)
 
 
 @pytest.mark.parametrize("length, base, slow", [(4096, 1e4, True), (2, 1.0, True), (10**6, 1e7, True), (64, 1, False)])
@@ -100,7 +104,7 @@ def test_the_strip_of_wavelengths(opened, length, base, slow):
 
     line = page.locator(".rb-stage svg path[style*='--rb-ink']").first.get_attribute("d")
     assert float(re.match(r"M([\d.]+),", line)[1]) == pytest.approx(x(max(4, length - 1)), abs=0.01)
-    floor = 516 - 52
+    floor = 600 - 52
     for one in expected:
         wanted = BLUE if one <= length - 1 else ORANGE
         near = [colour_at(page, x(one) + shift, floor - 20) for shift in (-1, 0)]
@@ -108,3 +112,25 @@ def test_the_strip_of_wavelengths(opened, length, base, slow):
     found = page.locator(".rb-stage svg text").all_text_contents()
     assert f"L = {length}" in found
     assert any(text.startswith("Orange: no full turn") for text in found) == slow
+
+
+def test_the_hands_glide_to_a_nearby_position(opened):
+    """The pictures in between differ from both. A far position is shown at once."""
+    page = opened([Bank(dim=8)], reduced_motion="no-preference")
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)
+    canvas = "document.querySelector('.rb-stage canvas').toDataURL()"
+    pictures = [page.evaluate(canvas)]
+    page.get_by_role("button", name="1 position forward", exact=True).click()
+    for _ in range(2):
+        page.clock.run_for(120)
+        pictures.append(page.evaluate(canvas))
+    page.clock.run_for(300)
+    pictures.append(page.evaluate(canvas))
+    assert len(set(pictures)) == 4
+    page.clock.run_for(300)
+    assert page.evaluate(canvas) == pictures[-1]
+    enter(page, "Position m", 50_000)
+    far = page.evaluate(canvas)
+    page.clock.run_for(300)
+    assert page.evaluate(canvas) == far != pictures[-1]
