@@ -60,6 +60,7 @@ function compute(dials) {
 
 // ---- On the page ----
 
+const GLIDE = 400; // the time, in ms, in which a method that was switched on stretches the wavelengths
 
 function build(stage, app) {
   const settings = MODELS.map(([name, base, dim, trained_length]) => [name, { base, dim, trained_length }]);
@@ -92,13 +93,20 @@ function build(stage, app) {
     },
     ...ofDial(app, dials.find((one) => one.trait === trait), { finely: false }),
   }));
-  return ({ data, values, width, most }) => {
-    showModel(values);
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+  let now; // what was drawn last, { data, values, width, most }
+  let run = { before: [], since: -Infinity }; // the methods that were on before the last switch, and its time
+  const paint = ({ data: made, values, width, most }) => {
+    const share = Math.min(1, (performance.now() - run.since) / GLIDE);
+    const grown = (name) => (run.before.includes(name) ? 1 : share);
+    const stretch = made.stretch.map((by, k) => by.map((one) => one ** grown(made.shown[k])));
+    const data = { ...made, stretch };
     const panel = panelAt(width, most);
     const top = 50;
-    const low = data.shown.length > 0 && panel === null; // whether the stretch is drawn below the wavelengths
+    const room = panel === null && data.shown.length > 0 ? 158 * Math.max(...data.shown.map(grown)) : 0;
+    const low = room > 110; // whether the stretch is drawn below the wavelengths
     const lowFloor = most - 42;
-    const floor = low ? lowFloor - 158 : lowFloor;
+    const floor = lowFloor - room;
     const lowTop = panel === 1 ? top + 4 : floor + 44;
     const pairs = data.wavelengths.length;
     const end = longest || 1.5 * Math.max(data.target, data.wavelengths.at(-1) * values.factor);
@@ -119,6 +127,17 @@ function build(stage, app) {
       if (plot.upper) grips[k]([marks[k].at - 6, marks[k].y - 14, marks[k].width + 12, 28]);
       else put(handles[trait], { style: "display: none" });
     });
+    if (share < 1) requestAnimationFrame(() => picture.dispatchEvent(new Event("frame")));
+  };
+  app.listen(picture, "frame", () => paint(now)); // an event, so that it stops with the figure
+  return ({ jump, ...what }) => {
+    const before = now?.data.shown ?? what.data.shown;
+    const more = what.data.shown.some((name) => !before.includes(name));
+    if (jump || calm.matches) run.since = -Infinity;
+    else if (more) run = { before, since: performance.now() };
+    now = what;
+    showModel(what.values);
+    paint(now);
   };
 }
 
@@ -133,9 +152,8 @@ function names({ from, to, x }, shown, curves, [upper, lower], taken) {
 
 function heading({ wavelengths, turned }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
-  const note = young ? [svg("tspan", inColour("2"), "Orange: no full turn within L"), `, ${young} of ${pairs} pairs`]
-    : [`All ${pairs} pairs complete a turn within L`];
-  return titled(0, 0, "Wavelength of each pair", ...note);
+  return titled(0, 0, "Wavelength of each pair", young ? svg("tspan", inColour("2"), "Orange: no full turn within L")
+    : `All ${pairs} pairs complete a turn within L`);
 }
 
 // Labels for L and L′, which the reader can drag. They are side by side if there isn't enough room for each above its
@@ -246,11 +264,14 @@ function describe({ target, wavelengths, turned, beyond, shown, left }, { traine
 
 export default explorer({
   title: "The wavelength ladder",
-  note: "Pairs above the line L never completed a turn in training. Drag L and L′. "
-    + "Switch methods on under “More dials”.",
+  note: "Drag L and L′. Switch methods on under “More dials”.",
   dials,
   compute,
   build,
+  idle: (_, { ntk_by_parts, yarn }) => {
+    const why = "No effect here: neither NTK-by-parts nor YaRN is switched on.";
+    return ntk_by_parts || yarn ? {} : { alpha: why, beta: why };
+  },
   stats: () => [],
   describe,
 });

@@ -144,3 +144,19 @@ def test_a_model_is_chosen_by_its_name(opened):
     expect(page.locator(".rb-stage")).to_contain_text("All 12 pairs complete a turn within L")
     expect(page.locator(".rb-stage svg rect:not([rx])")).to_have_count(0)
     expect(menu).to_have_value("A model’s settings …")
+
+
+def test_a_method_stretches_the_wavelengths_gradually(opened):
+    page = opened([Ladder(ntk=True)], reduced_motion="no-preference")
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)
+    page.get_by_role("switch", name="Position interpolation").check()
+    pairs, heights = len(data(page)["wavelengths"]), []
+    for _ in range(4):
+        page.clock.run_for(150)
+        heights.append(next(line[0][1] for line in of(page, CSS_INK, 2) if len(line) == pairs))
+    assert heights[0] > heights[1] > heights[2] == heights[3]
+    still = next(line for line in of(page, CSS_MUTED, 2) if len(line) == pairs)[:, 1]
+    page.get_by_role("switch", name="Position interpolation").uncheck()
+    page.clock.run_for(20)
+    np.testing.assert_allclose(next(line for line in of(page, CSS_MUTED, 2) if len(line) == pairs)[:, 1], still)
