@@ -58,13 +58,16 @@ def test_layers_and_heads_are_counted_from_one():
 
 
 def test_a_head_in_words():
-    previous, spread = js.describe(Heads, [Heads(layer=17, head=1).dials(), Heads(layer=1, head=1).dials()])
-    assert previous.startswith(
-        "Head 1 of layer 17 spreads its attention as widely as an even split over 2 tokens would."
-    )
-    assert "pair 25 alone has 42 %" in previous
-    entropy = computed(Heads, layer=1, head=1)["entropy"][0]
-    assert f"over {round(torch.tensor(entropy).exp().item())} tokens" in spread
+    cases = [Heads(layer=17, head=1).dials(), Heads(layer=1, head=1).dials()]
+    previous = js.describe(Heads, cases)[0]
+    assert previous.startswith("In head 1 of layer 17, the fast half of the pairs, 0 to 15, has 37 % of the lengths")
+    assert previous.endswith("Pair 25 alone has 42 %.")
+    body = "return input.map((values) => figure.compute(values)).map((data) => spreadOf(data));"
+    for found, case in zip(js.inside(Heads, body, cases), cases, strict=True):
+        mean, low, high = computed(Heads, layer=case["layer"], head=case["head"])["entropy"]
+        assert found[:2] == ["Entropy", f"{mean:.1f}"]
+        equal = round(torch.tensor(mean).exp().item())
+        assert found[2] == f"{low:.1f}–{high:.1f} nats, like {equal} equal weights"
 
 
 def test_keys_walk_through_the_map():

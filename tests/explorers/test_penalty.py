@@ -14,6 +14,7 @@ from ropebook.explorers import penalty
 from ropebook.explorers.penalty import Penalty
 from ropebook.real import rule, stored
 from tests.explorers import js
+from tests.explorers.oracles import computed
 from tools.paths import ROOT
 
 
@@ -96,12 +97,13 @@ def test_the_figure_says_which_losses_were_measured():
     keys = ["", "12-21/2", "22-26/2", "20-20/2", "21-21/2", "22-22/2", "25-25/2", "22-26/1.5", "22-26/3"]
     many, one = ({key: [1.0] for key in some} for some in (keys, ["", "24-24/2"]))
     body = "return input.map(([losses, factor]) => unmeasured(losses, factor));"
+    start = "The loss with these pairs slowed was not measured. "
     assert js.inside(Penalty, body, [[many, 2], [many, 3], [many, 2.5], [one, 2], [one, 3]]) == [
-        "not measured: measured are, with a factor of 2, pairs 12–21, 22–26 and each of 20–22, 25 alone",
-        "not measured: measured are, with a factor of 3, pairs 22–26",
-        "not measured: measured are only factors of 1.5, 2 and 3",
-        "not measured: measured are, with a factor of 2, pair 24 alone",
-        "not measured: measured are only factors of 2",
+        start + "With a factor of 2, it was measured for pairs 12–21, 22–26 and for each of 20–22, 25 alone.",
+        start + "With a factor of 3, it was measured for pairs 22–26.",
+        start + "It was measured with factors of 1.5, 2 and 3.",
+        start + "With a factor of 2, it was measured for pair 24 alone.",
+        start + "It was measured with a factor of 2.",
     ]
 
 
@@ -109,7 +111,8 @@ def test_the_penalty_in_words():
     opening, same, far = js.describe(
         Penalty, [Penalty().dials(), Penalty(factor=1.0).dials(), Penalty(first=20, last=31, factor=8.0).dials()]
     )
-    assert opening.startswith("At distance 12288 the mean score is ")
-    assert "with pairs 22–26 slowed" in opening
-    assert "No pair is slowed" in same
-    assert "with pairs 20–31 slowed" in far
+    lowest = re.match(r"Originally, the mean score is lowest at ([\d,]+) and then rises by [\d.]+\.", same)
+    assert same == lowest[0]
+    assert int(lowest[1].replace(",", "")) == computed(Penalty)["plainLowest"]
+    assert opening.startswith(f"{same} With pairs 22–26 slowed, it is lowest at ")
+    assert far.startswith(f"{same} With pairs 20–31 slowed, it ")

@@ -2,7 +2,7 @@
 // queries and keys, and the attention weight by distance.
 
 import { BAND, dials, EDGES, HEADS, LAYERS, MEASURES, NATS, WEIGHTS } from "./heads.py";
-import { count, exact, percent } from "./kit/text.js";
+import { exact, percent } from "./kit/text.js";
 import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
 import { axis, lined, NARROW, scale, titled } from "./kit/drawing.js";
 import { hand } from "./kit/hand.js";
@@ -150,12 +150,15 @@ function drawShares({ narrow, shares: place }, { shares }, { layer, head }) {
   const at = (pair) => left + (pair + 0.5) * step;
   const bottom = svg("g", { transform: `translate(0 ${top + height})` });
   axis(bottom, "bottom", at, narrow ? [0, 10, 20, 31] : [0, 5, 10, 15, 20, 25, 31]);
+  const band = at((BAND[0] + BAND[1]) / 2);
   return [
     ...titled(0, top - HEADING, `Layer ${layer}, head ${head}`,
       narrow ? "share of each pair" : "share of each pair in the lengths"),
     svg("rect", { x: at(BAND[0] - 0.5), y: top, width: (BAND[1] - BAND[0] + 1) * step, height,
       style: "fill: var(--rb-2); fill-opacity: 0.22" }),
     ...bars(place, shares, shares.map((_, pair) => at(pair)), Math.max(1.5, step - 1)),
+    svg("text", { x: band, y: top + 12, "font-size": 11, "text-anchor": "middle", style: "fill: var(--rb-2); "
+      + "paint-order: stroke; stroke: var(--rb-paper); stroke-width: 3" }, `${BAND[0]}–${BAND[1]}`),
     bottom,
     quietText(left + width / 2, top + height + 33, narrow ? "pair" : "pair, from the fastest",
       { "text-anchor": "middle" }),
@@ -168,7 +171,7 @@ function drawWeights({ narrow, weights: place }, { weights }) {
   const step = (width - gap) / weights.length;
   const at = (k) => left + (k + 0.5) * step + (k ? gap : 0);
   const bottom = svg("g", { transform: `translate(0 ${top + height})` });
-  const named = narrow ? [0, 2, 6, 11] : [0, 1, 2, 4, 5, 6, 7, 8, 11];
+  const named = step < 16 ? [0, 2, 6, 11] : step < 24 ? [0, 1, 2, 4, 6, 8, 11] : [0, 1, 2, 4, 5, 6, 7, 8, 11];
   axis(bottom, "bottom", at, named, (k) => (k ? String(EDGES[k - 1]) : "1st"));
   return [
     ...titled(left - LEFT, top - HEADING, "Its attention",
@@ -180,10 +183,9 @@ function drawWeights({ narrow, weights: place }, { weights }) {
   ];
 }
 
-function describe({ entropy, fast, longest, shares }, { layer, head }) {
-  return `Head ${head} of layer ${layer} spreads its attention as widely as an even split over `
-    + `${count(Math.max(1, Math.round(Math.exp(entropy[0]))), "token")} would. The fast half of its pairs, 0 to `
-    + `${FAST - 1}, has ${percent(fast)} of the lengths, and pair ${longest} alone has ${percent(shares[longest])}.`;
+function describe({ fast, longest, shares }, { layer, head }) {
+  return `In head ${head} of layer ${layer}, the fast half of the pairs, 0 to ${FAST - 1}, has ${percent(fast)} of the `
+    + `lengths of queries and keys. Pair ${longest} alone has ${percent(shares[longest])}.`;
 }
 
 // A mean, and the range over the texts.
@@ -191,17 +193,24 @@ function ranged([mean, low, high]) {
   return [percent(mean), `${Math.round(100 * low)}–${percent(high).replace(" ", "\u00A0")}`];
 }
 
+// The entropy, and how many equal weights would have as much.
+function spreadOf({ entropy: [mean, low, high] }) {
+  const equal = Math.max(1, Math.round(Math.exp(mean)));
+  const like = equal === 1 ? "a single weight" : `${equal} equal weights`;
+  return ["Entropy", exact(mean, 1), `${exact(low, 1)}–${exact(high, 1)} nats, like ${like}`];
+}
+
 export default explorer({
   title: "What do the heads of a real model look at?",
-  note: "Choose a head in the map by clicking or with the arrow keys. You see means over four texts, and in small "
-    + `figures their ranges. Pairs 22–26 are shaded. SmolLM2-135M, ${WEIGHTS}.`,
+  note: "Click a head in the map, or use the arrow keys. Numbers are means over four texts, and ranges. The model is "
+    + `SmolLM2-135M with ${WEIGHTS}.`,
   dials,
   compute,
   build,
-  stats: ({ first, previous, entropy }) => [
-    ["First token", ...ranged(first)],
-    ["Previous token", ...ranged(previous)],
-    ["Entropy", exact(entropy[0], 1), `${exact(entropy[1], 1)}–${exact(entropy[2], 1)} nats`],
+  stats: (data) => [
+    ["First token", ...ranged(data.first)],
+    ["Previous token", ...ranged(data.previous)],
+    spreadOf(data),
   ],
   describe,
   beside: ({ model }) => ({ values: () => ({ found: model.get("found") }) }),

@@ -96,7 +96,7 @@ function plotOf(edge, right, most, values, reach) {
 }
 
 function scorePanel(plot, data, { distance, factor }) {
-  const slowed = `${bandOf(data)} slowed by ${Number(factor.toPrecision(3))}`;
+  const slowed = `${bandOf(data)} ${factor === 1 ? "not slowed" : `slowed by ${Number(factor.toPrecision(3))}`}`;
   return [
     ...titled(0, 0, plot.ends[1] < 330 ? "Mean score by distance" : "Mean score of all heads by distance",
       svg("tspan", inColour("muted"), "original"), svg("tspan", { dx: 14, ...inColour("1") }, slowed)),
@@ -128,15 +128,18 @@ function lossPanel(plot, { losses, plainLosses }, { factor, bias }) {
 function unmeasured(losses, factor) {
   const measured = Object.keys(losses).filter(Boolean).map((key) => key.split(/[-/]/).map(Number));
   const factors = [...new Set(measured.map(([, , by]) => by))].sort((a, b) => a - b);
-  if (!factors.includes(factor)) return `not measured: measured are only factors of ${listed(factors, "and")}`;
+  const start = "The loss with these pairs slowed was not measured.";
+  if (!factors.includes(factor)) {
+    return `${start} It was measured with ${factors.length > 1 ? "factors" : "a factor"} of ${listed(factors, "and")}.`;
+  }
   const bands = measured.filter(([, , by]) => by === factor);
   const several = bands.filter(([a, b]) => a < b).map(([a, b]) => `${a}–${b}`);
   const single = bands.filter(([a, b]) => a === b).map(([a]) => a);
   const groups = [
     ...(several.length ? [`pairs ${several.join(", ")}`] : []),
-    ...(single.length ? [`${single.length > 1 ? "each of" : "pair"} ${runs(single).join(", ")} alone`] : []),
+    ...(single.length ? [`${single.length > 1 ? "for each of" : "pair"} ${runs(single).join(", ")} alone`] : []),
   ];
-  return `not measured: measured are, with a factor of ${factor}, ${listed(groups, "and")}`;
+  return `${start} With a factor of ${factor}, it was measured for ${listed(groups, "and")}.`;
 }
 
 // 20, 21, 22, 25 → 20–22, 25
@@ -193,15 +196,13 @@ function curves({ x, y }, { plain, changed, plainHere, changedHere }, distance) 
   ];
 }
 
-function describe(data, { distance, factor }) {
-  const { plainHere, changedHere, plainLowest, changedLowest, plain, changed } = data;
-  const here = `At distance ${distance} the mean score is ${exact(plainHere, 1)}`; // in the unchanged model
+function describe(data, { factor }) {
+  const { plainLowest, changedLowest, plain, changed } = data;
   const back = (curve) => exact(curve.at(-1) - Math.min(...curve), 1);
-  const rises = (where, curve) => (where === REACH ? "it falls all the way"
-    : `it is lowest at ${where} and then rises by ${back(curve)}`);
-  if (factor === 1) return `${here}. No pair is slowed: ${rises(plainLowest, plain)}.`;
-  return `${here}, and ${exact(changedHere, 1)} with ${bandOf(data)} slowed. Originally `
-    + `${rises(plainLowest, plain)}; slowed, ${rises(changedLowest, changed)}.`;
+  const rises = (where, curve) => (where === REACH ? "falls all the way"
+    : `is lowest at ${where.toLocaleString("en-US")} and then rises by ${back(curve)}`);
+  const original = `Originally, the mean score ${rises(plainLowest, plain)}.`;
+  return factor === 1 ? original : `${original} With ${bandOf(data)} slowed, it ${rises(changedLowest, changed)}.`;
 }
 
 function lossText(loss, plainLoss, k) {
@@ -210,15 +211,15 @@ function lossText(loss, plainLoss, k) {
 
 export default explorer({
   title: "A penalty on distance, made of cosines",
-  note: "Choose pairs and slow them down. Drag across the scores to read other distances. The scores are computed from "
-    + "measurements in pieces of 1,024 tokens; the losses were measured in a text of 12,288 tokens. "
-    + `The model has ${WEIGHTS}.`,
+  note: "Choose pairs and slow them down, and drag across the scores to read them. They are computed from pieces of "
+    + `1,024 tokens, and the losses were measured in a text of 12,288 tokens. The model has ${WEIGHTS}.`,
   dials,
   compute,
   build,
   stats: ({ plainHere, changedHere, loss, plainLoss }, { distance }) => [
-    [`Mean score at ${distance}`, exact(changedHere, 1), `originally ${exact(plainHere, 1)}`],
-    ...(loss ? [["Loss beyond 9,216", ...lossText(loss, plainLoss, 1)], ["Within", ...lossText(loss, plainLoss, 0)]]
+    [`Mean score at ${distance.toLocaleString("en-US")}`, exact(changedHere, 1), `originally ${exact(plainHere, 1)}`],
+    ...(loss ? [["Loss from 9,216 on", ...lossText(loss, plainLoss, 1)],
+      ["Loss up to 8,192", ...lossText(loss, plainLoss, 0)]]
       : [["Loss", "not measured"]]),
   ],
   describe,

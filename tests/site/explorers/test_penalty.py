@@ -69,19 +69,20 @@ def test_losses_that_were_not_measured_are_not_drawn_but_explained(opened, width
     page = opened([Penalty(first=3, last=26)], viewport={"width": width, "height": 900})
     if width == 390:
         page.get_by_role("button", name="Loss", exact=True).click()
-    page.get_by_text("not measured: measured").wait_for()
+    page.get_by_text("The loss with these pairs").wait_for()
     assert [len(line) for line in of(page, CSS_MUTED, 1.75)][-1] == BLOCKS
     assert not [line for line in of(page, CSS_BLUE, 2.25) if len(line) == BLOCKS]
     lines = page.evaluate(
         """() => {
           const all = [...document.querySelectorAll('.rb-stage text')];
-          const from = all.findIndex((one) => one.textContent.startsWith('not measured'));
+          const from = all.findIndex((one) => one.textContent.startsWith('The loss with'));
           return all.slice(from).map((one) => [one.textContent, one.getBoundingClientRect().toJSON()]);
         }"""
     )
     told = " ".join(text for text, _ in lines)
-    bands = "pairs 12–21, 17–21, 22–26, 23–24, 27–31 and each of 0–31 alone"
-    assert told == f"not measured: measured are, with a factor of 2, {bands}"
+    start = "The loss with these pairs slowed was not measured."
+    bands = "pairs 12–21, 17–21, 22–26, 23–24, 27–31 and for each of 0–31 alone"
+    assert told == f"{start} With a factor of 2, it was measured for {bands}."
     stage = page.locator(".rb-stage").bounding_box()
     for _, box in lines:
         assert box["right"] <= stage["x"] + stage["width"]
@@ -100,4 +101,4 @@ def test_dragging_across_reads_the_figure_elsewhere(opened):
     box = page.get_by_role("slider", name="Distance in the picture").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 2)
     assert dials(page)["distance"] == pytest.approx(REACH / 4, abs=STEP)
-    assert f"Mean score at {dials(page)['distance']}" in page.locator(".rb-stats").inner_text()
+    assert f"Mean score at {dials(page)['distance']:,}" in page.locator(".rb-stats").inner_text()
