@@ -122,11 +122,13 @@ def test_what_the_figure_says():
         ],
     )
     assert found == [
-        "29 pairs of 64 meet new angles in a text of 131,072 tokens.",
-        "None of 64 pairs meets a new angle in a text of 4,096 tokens.",
+        "35 of 64 pairs complete a turn within L. In a text of 131,072 tokens, 29 pairs meet new angles, by up to 6.26 "
+        "radians.",
+        "35 of 64 pairs complete a turn within L. In a text of 4,096 tokens, no pair meets a new angle.",
         "The text cannot be read: not-json: the text is not JSON, which begins with {.",
         "Without the lengths, it is unknown which pairs meet new angles.",
-        "Layers of type sliding_attention: none of 128 pairs meets a new angle in a text of 1,024 tokens.",
+        "Layers of type sliding_attention: 71 of 128 pairs complete a turn within L. In a text of 1,024 tokens, no "
+        "pair meets a new angle.",
     ]
 
 

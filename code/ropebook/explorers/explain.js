@@ -4,8 +4,7 @@ import { dials, EXAMPLES, LONGEST_CONFIG, RULES } from "./explain.py";
 import { explained } from "./kit/explained.js";
 import { capital, count, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
-import { legend, legendRows, LEGEND, LEGEND_ROW } from "./kit/legend.js";
+import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
 import { lastCall } from "./kit/rope.js";
 import { explorer } from "./kit/mount.js";
 
@@ -37,12 +36,12 @@ function compute({ config, example, length, second }) {
 // ---- On the page ----
 
 const SHORTEST = 4;
-const LOOKS = {
-  turned: { name: "completes a turn", look: ["1", 7, "0 9"] },
-  kept: { name: "no turn, no new angle", look: ["muted", 7, "0 9"] },
-  fresh: { name: "meets new angles", look: ["2", 7, "0 9"] },
-  unknown: { name: "angles unknown", look: ["ink", 7, "0 9"] },
-  plain: { name: "before scaling", look: ["muted", 1.5, ""] },
+const TOP = 56;
+const STATES = { // names and colours
+  turned: ["completes a turn", "1"],
+  kept: ["no turn, no new angle", "muted"],
+  fresh: ["meets new angles", "2"],
+  unknown: ["angles unknown", "ink"],
 };
 
 function stateOf({ turned, beyond, plain }, i) {
@@ -75,7 +74,7 @@ function build(stage, app) {
 
 function nothing({ error }, width, height) {
   const said = error ? "This text cannot be read." : "The frequencies are unknown.";
-  const [from, to, floor, top] = [52, width - 10, height - 44, LEGEND + 6];
+  const [from, to, floor, top] = [52, width - 10, height - 44, TOP];
   return [...titled(0, 0, "Wavelength of each pair", "Nothing to draw"),
     ...ground(scale([SHORTEST, 2e6], [floor, top], true), [1, 2, 3, 4, 5, 6], from, to),
     svg("path", { d: `M${from},${floor}H${to}`, ...lined("muted", 1) }),
@@ -92,10 +91,7 @@ function ground(y, powers, from, to) {
 
 function drawn(data, width, height) {
   const dots = dotsOf(data);
-  const items = Object.entries(LOOKS)
-    .filter(([state]) => dots.some((one) => (state === "plain" ? one.moved : one.state === state)))
-    .map(([, item]) => ({ ...item, value: "" }));
-  const top = LEGEND + LEGEND_ROW * legendRows(items, width) + 6;
+  const top = TOP;
   const [from, to, floor] = [52, width - 10, height - 44];
   const lengths = [["L", data.near], ["L′", data.far]].filter(([, one]) => one);
   const longest = 1.6 * Math.max(...dots.map(({ wave }) => wave), ...lengths.map(([, one]) => one), 100);
@@ -109,7 +105,6 @@ function drawn(data, width, height) {
   const marks = marksOf(lengths, from, y);
   return [
     ...titled(0, 0, "Wavelength of each pair", "In tokens, with the lengths L and L′"),
-    ...legend(items, width),
     ...ground(y, shown, from, to),
     ...lengths.map(([name, one]) => svg("path", {
       d: level(one), ...lined("ink", 1.5, name === "L" ? "" : "stroke-dasharray: 6 4"),
@@ -120,15 +115,46 @@ function drawn(data, width, height) {
       }).join(""),
       ...lined("muted", 1.5),
     }),
-    ...Object.entries(LOOKS).slice(0, 4).map(([state, { look: [colour] }]) => svg("path", {
+    ...Object.entries(STATES).map(([state, [, colour]]) => svg("path", {
       d: dots.filter((one) => one.state === state).map(({ i, wave }) => {
         return `M${x(i).toFixed(1)},${y(wave).toFixed(1)}h0`;
       }).join(""),
       ...lined(colour, size),
     })),
+    ...names(dots, x, y, [from, to, floor], marks),
     ...marks.flatMap(({ middle, at, text }) => pill(middle, at, text)),
     ...pairAxis(x, data.long.length, [from, to], floor),
   ];
+}
+
+// The names of the pairs' states beside the dots: below those of the fast pairs, and above the others. The name of the
+// thin lines is below their ends. A name moves away from the dots where another text is in its way.
+function names(dots, x, y, [from, to, floor], marks) {
+  const taken = marks.map(({ middle, at, text }) => {
+    return [middle - pillHalf(text), middle + pillHalf(text), at - 12, at + 12];
+  });
+  const name = (text, colour, right, height, by) => {
+    const width = textWidth(text, 12, 600);
+    const left = Math.min(to - width, Math.max(from + 4, right - width));
+    let base = Math.min(floor - 5, Math.max(TOP, height));
+    const hits = () => taken.some(([a, b, high, low]) => left < b + 4 && a < left + width + 4 && base - 11 < low
+      && high < base + 3);
+    while (hits() && base + by > TOP - 8 && base + by < floor) base += by;
+    taken.push([left, left + width, base - 11, base + 3]);
+    return svg("text", { x: left, y: base, "font-size": 12, "font-weight": 600, "stroke-width": 4, ...inColour(colour),
+      "stroke-linejoin": "round", "paint-order": "stroke", stroke: "var(--rb-paper)" }, text);
+  };
+  const states = Object.entries(STATES).flatMap(([state, [text, colour]]) => {
+    const some = dots.filter((one) => one.state === state);
+    if (!some.length) return [];
+    const { i, wave } = some[some.length >> 1];
+    return state === "turned" ? [name(text, colour, x(i) + 12 + textWidth(text, 12, 600), y(wave) + 18, 8)]
+      : [name(text, colour, x(i) - 10, y(wave) - 8, -8)];
+  });
+  const stretched = dots.filter((one) => one.moved && x(one.i) > to - 96);
+  if (!stretched.length) return states;
+  const lowest = Math.max(...stretched.map(({ before }) => y(before)));
+  return [...states, name("before scaling", "muted", to, lowest + 16, 8)];
 }
 
 function tidyPower(value) {
@@ -152,7 +178,7 @@ function marksOf(lengths, from, y) {
 
 // The description in words, the findings, and the code snippets.
 function wordsOf({ error, words, findings, snippets }) {
-  if (error) return [html("p", {}, `The text cannot be read (${error}).`)];
+  if (error) return []; // the sentence below the picture gives the reason
   const list = (entries) => html("dl", { class: "rb-facts" },
     ...entries.flatMap(([name, said]) => [html("dt", {}, name), html("dd", {}, said)]));
   return [
@@ -168,29 +194,17 @@ function wordsOf({ error, words, findings, snippets }) {
   ];
 }
 
-function stats({ turned, beyond, fresh, findings, long }) {
-  const known = turned.length > 0;
-  const of = `of ${long.length} pairs`;
-  const wrong = findings.filter(([level]) => level === "wrong").length;
-  const odd = findings.filter(([level]) => level === "suspicious").length;
-  return [
-    ["Complete a turn within L", known ? String(turned.filter(Boolean).length) : "?", of],
-    ["Meet new angles at L′", known ? String(fresh) : "?", known && fresh
-      ? `the furthest by ${tidy(Math.max(...beyond))} radians` : of],
-    ["Wrong, suspicious", `${wrong}, ${odd}`, "listed below"],
-  ];
-}
-
-function describe({ error, kinds, name, long, near, far, fresh, findings }) {
+function describe({ error, kinds, name, long, near, far, turned, beyond, fresh, findings }) {
   if (error) return `The text cannot be read: ${error}.`;
   if (!kinds) return "Nothing rotates in this model.";
   const said = (sentence) => (kinds > 1 ? `${name}: ${sentence}` : capital(sentence));
   const odd = findings.length ? ` ${count(findings.length, "remark")} below.` : "";
   if (!long.length) return `${said("the file does not determine the frequencies.")}${odd}`;
   if (near === null) return `${said("without the lengths, it is unknown which pairs meet new angles.")}${odd}`;
-  const who = fresh ? `${count(fresh, "pair")} of ${long.length} ${fresh === 1 ? "meets" : "meet"} new angles`
-    : `none of ${count(long.length, "pair")} meets a new angle`;
-  return `${said(`${who} in a text of ${far.toLocaleString("en-US")} tokens.`)}${odd}`;
+  const whole = `${turned.filter(Boolean).length} of ${count(long.length, "pair")} complete a turn within L`;
+  const who = fresh ? `${count(fresh, "pair")} ${fresh === 1 ? "meets" : "meet"} new angles, by up to `
+    + `${tidy(Math.max(...beyond))} radians` : "no pair meets a new angle";
+  return `${said(`${whole}. In a text of ${far.toLocaleString("en-US")} tokens, ${who}.`)}${odd}`;
 }
 
 function parseConfig(text) {
@@ -210,6 +224,6 @@ export default explorer({
     ...(config.trim() ? { example: "No effect here: the figure explains your own file." } : {}),
     ...(kinds > 1 ? {} : { second: "No effect here: the file has one kind of layer." }),
   }),
-  stats,
+  stats: () => [],
   describe,
 });

@@ -5,8 +5,9 @@ import { invFreq } from "./kit/rope.js";
 import { count, exact } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
+import { axis, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
+import { named } from "./kit/naming.js";
 import { panels } from "./kit/panels.js";
 import { play } from "./kit/play.js";
 import { keptByIndex, keptByTurns, pairAt, rampEnds } from "./kit/yarn.js";
@@ -120,8 +121,6 @@ function shares(plot, { paper, code }, marks) {
   const { width, from, to, floor, pairs, y } = plot;
   const words = width >= 420 ? ["the paper’s ramp, linear in turns", "the code’s ramp, linear in pairs"]
     : ["paper: linear in turns", "code: linear in pairs"];
-  const heading = titled(0, 0, "Share of interpolation", svg("tspan", inColour("1"), words[0]),
-    svg("tspan", { dx: 14, ...inColour("muted") }, words[1]));
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", y, [0, 0.5, 1]);
   const size = Math.max(2.5, Math.min(7, ((to - from) / pairs) * 0.6));
@@ -130,11 +129,15 @@ function shares(plot, { paper, code }, marks) {
     return [svg("path", { d: `M${places.join("L")}`, ...lined(colour, 2, "stroke-linejoin: round") }),
       svg("path", { d: places.map((place) => `M${place}h0`).join(""), ...lined(colour, size) })];
   };
+  const curves = [paper, code].map((heights, k) => ({
+    name: words[k], look: [["1", "muted"][k]], points: heights.map((height, i) => [plot.x(i), y(height)]),
+  }));
   return [
-    ...heading,
+    ...titled(0, 0, "Share of interpolation", ""),
     svg("path", { d: [0, 0.5, 1].map((share) => level(plot, y(share))).join(""), ...lined("grid", 1) }),
     svg("path", { d: level(plot, floor), ...lined("muted", 1) }), left,
     ...ends(marks, floor), ...ramp(code, "muted"), ...ramp(paper, "1"),
+    ...named(curves, [from, TOP, to, floor], []),
   ];
 }
 
@@ -145,7 +148,7 @@ function quotients(plot, { ratio, pair }) {
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", below, ticks, (tick) => String(Number(tick.toPrecision(3))));
   return [
-    ...titled(0, lowTop - 50, quotient, "1: they agree. The dot: where they differ most"),
+    ...titled(0, lowTop - 50, quotient, "At 1 they agree. The dot marks where they differ most."),
     svg("path", { d: ticks.map((tick) => level(plot, below(tick))).join(""), ...lined("grid", 1) }),
     svg("path", { d: level(plot, lowFloor), ...lined("muted", 1) }), left,
     svg("path", { d: `M${placesOf(plot, ratio.map(below)).join("L")}`, ...lined("ink", 2, "stroke-linejoin: round") }),
