@@ -5,6 +5,7 @@ import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { arrowPath, circlePath, inColour, lined, NARROW, scale, textWidth } from "./kit/drawing.js";
+import { glider } from "./kit/gliding.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 import { play } from "./kit/play.js";
@@ -37,6 +38,8 @@ const MOST_SCORE = QUERY_LENGTH * Math.hypot(...KEY);
 const CHIP = 30; // height of a word
 const SIDE = 26; // space on both sides of the row of tokens, in px
 const PACE = 3; // speed in tokens per second
+const GLIDE = 1000 / PACE; // the time, in ms, in which the arrows reach a position nearby, as during playback
+const NEARBY = 8; // over more tokens, fast arrows would only flicker
 
 function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
@@ -51,6 +54,7 @@ function build(stage, app) {
   let taken = false;
   const grips = buildHands(app, { begin: () => (before = app.values()), move: () => (taken = true) });
   stage.append(html("div", { style: "position: relative" }, picture, ...grips.nodes));
+  const glide = glider(app, { takes: GLIDE, nearby: NEARBY });
   play(app, {
     step: 1 / PACE,
     again: { m: app.initial.m, n: app.initial.n },
@@ -62,7 +66,7 @@ function build(stage, app) {
     },
   });
 
-  return ({ data, values, width, most }) => {
+  return ({ values, width, most, jump }) => {
     if (!taken && (values.m !== last.m || values.n !== last.n)) before = values;
     taken = false;
     last = values;
@@ -76,11 +80,15 @@ function build(stage, app) {
     const height = top + Math.max(size, size / 2 + (low ? 108 : 146) + 10);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const was = { values: before, data: compute({ ...values, m: before.m, n: before.n }) };
-    grips.show(width, drawText(text, width, values, was));
-    drawPlane(plane, [left, top, size], data, values, was);
     const gap = narrow ? 12 : 44;
     const column = [left + size + gap, top + size / 2, width - left - size - gap];
-    redrawn(numbers, () => drawNumbers(column, low, data, moved(values, was) && was.data));
+    glide([values.m, values.n], jump, ([m, n]) => {
+      const now = { ...values, m, n };
+      const data = compute(now);
+      grips.show(width, drawText(text, width, now, was));
+      drawPlane(plane, [left, top, size], data, now, was);
+      redrawn(numbers, () => drawNumbers(column, low, data, moved(now, was) && was.data));
+    });
   };
 }
 
@@ -149,8 +157,8 @@ function buildText() {
   return { ...text, query, key, group: svg("g", {}, ...Object.values(text), query.group, key.group) };
 }
 
-// Draws the tokens in a row, with the query's word above its token and the key's word below. Returns the coordinates of
-// both words and of the bar between them.
+// Draws the tokens in a row, with the query's word above its token and the key's word below, at positions that need not
+// be whole. Returns the coordinates of both words and of the bar between them.
 function drawText(text, width, { m, n }, was) {
   const cell = (width - 2 * SIDE) / TOKENS;
   const x = (position) => SIDE + cell * position;
@@ -169,15 +177,15 @@ function drawText(text, width, { m, n }, was) {
 }
 
 function drawChip(chip, word, position, was, [top, foot], x, cell, width) {
-  const label = `${word}  ${position}`;
-  const wide = textWidth(label, 15, 650) + 24;
+  const name = String(Math.round(position));
+  const wide = textWidth(`${word}  ${name}`, 15, 650) + 24;
   const left = (at) => Math.min(width - wide, Math.max(0, x(at) + cell / 2 - wide / 2));
   const stemTop = top < foot ? top + CHIP : top;
   put(chip.stem, { d: `M${x(position) + cell / 2},${stemTop}V${foot}` });
   put(chip.box, { x: left(position), y: top, width: wide });
-  put(chip.ghost, { x: left(was), y: top, width: wide, visibility: position === was ? "hidden" : "visible" });
+  put(chip.ghost, { x: left(was), y: top, width: wide, visibility: name === String(was) ? "hidden" : "visible" });
   put(chip.word, { x: left(position) + wide / 2, y: top + 20 });
-  redrawn(chip.word, () => [`${word}  `, svg("tspan", { "font-weight": 400 }, String(position))]);
+  redrawn(chip.word, () => [`${word}  `, svg("tspan", { "font-weight": 400 }, name)]);
   return [left(position), top, wide, CHIP];
 }
 
@@ -195,7 +203,8 @@ function buildPlane() {
     oldQuery: svg("path", lined(INK.query, 2.5, "opacity: 0.3")),
     key: svg("path", lined(INK.key, 4)),
     query: svg("path", lined(INK.query, 4)),
-    names: svg("g", { "font-size": 14, "font-weight": 650, "text-anchor": "middle" }),
+    names: svg("g", { "font-size": 14, "font-weight": 650, "text-anchor": "middle",
+      style: "stroke: var(--rb-paper); stroke-width: 4; paint-order: stroke" }), // k may be on the query's arrow
   };
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
@@ -270,11 +279,11 @@ function degrees(angle) {
   return `${exact((angle * 180) / Math.PI, 1)}°`;
 }
 
-function describe({ between, score, distance }, { m }) {
+function describe({ between, score, distance }) {
   const [query, key] = WORDS;
   const far = `${count(Math.abs(distance), "token")} ${distance < 0 ? "before" : "after"} “${key}”`;
-  return `“${query}” is at position ${m}, ${far}. The angle between the arrows is ${degrees(between)}, and the score `
-    + `is ${exact(score, 2)}.`;
+  return `“${query}” is ${far}. The angle between the arrows is ${degrees(between)}, and the score is `
+    + `${exact(score, 2)}.`;
 }
 
 export default explorer({
@@ -283,9 +292,6 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ theta, distance }) => [
-    ["Distance m − n", exact(distance, 0), "tokens"],
-    ["Rotation per token", tidy((theta * 180) / Math.PI), "degrees"],
-  ],
+  stats: ({ theta }) => [["Rotation per token", tidy((theta * 180) / Math.PI), "degrees"]],
   describe,
 });

@@ -8,6 +8,7 @@ import { css } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, lined, packCells, pill, pillHalf, scale, titled } from "./kit/drawing.js";
+import { glider } from "./kit/gliding.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
@@ -56,7 +57,7 @@ function build(stage, app) {
   const handles = { position: html("div"), length: html("div") };
   stage.append(html("div", { style: "position: relative" }, canvas, picture, ...Object.values(handles)));
   let strip; // { from, to, floor, high }: the strip of wavelengths, which also shows positions
-  const glide = glider(app);
+  const glide = glider(app, { takes: GLIDE, nearby: NEARBY });
   const xOf = (value) => stripScale(strip)(Math.min(strip.high, Math.max(LEAST, value)));
   const grips = Object.entries(handles).map(([trait, handle]) => {
     const dial = dials.find((one) => one.trait === trait);
@@ -86,7 +87,7 @@ function build(stage, app) {
     strip = { from: 12, to: width - 12, floor: height - 52, high };
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
-    glide(values.position, jump, (position) => {
+    glide([values.position], jump, ([position]) => {
       const context = fitCanvas(canvas, width, height);
       const now = position === values.position ? data : compute({ ...values, position });
       redrawn(picture, () => [
@@ -94,34 +95,6 @@ function build(stage, app) {
         ...drawStrip(context, paints, strip, data, values)]);
     });
     for (const show of grips) show();
-  };
-}
-
-// Draws the hands at positions in between when the position changes a little. Returns glide(position, jump, draw).
-function glider(app) {
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
-  const clock = html("div"); // each frame is an event, so that it stops with the figure
-  let shown; // the position that is drawn, which need not be whole
-  let changed = -Infinity; // when the position last changed
-  let waiting = false; // whether the next frame has been requested
-  let run = { from: 0, to: 0, since: 0, takes: 0, draw: (_) => {} };
-  const frame = () => {
-    const share = run.takes ? Math.min(1, (performance.now() - run.since) / run.takes) : 1;
-    shown = run.from + (run.to - run.from) * share;
-    run.draw(shown);
-    waiting = share < 1;
-    if (waiting) requestAnimationFrame(() => clock.dispatchEvent(new Event("frame")));
-  };
-  app.listen(clock, "frame", frame);
-  return (to, jump, draw) => {
-    const now = performance.now();
-    const moves = !jump && !calm.matches && shown !== undefined && Math.abs(to - shown) <= NEARBY;
-    // If positions follow one another quickly, as while the figure plays, each must be reached before the next.
-    if (!moves) run = { from: to, to, since: now, takes: 0, draw };
-    else if (to === run.to) run.draw = draw;
-    else run = { from: shown, to, since: now, takes: Math.min(GLIDE, now - changed), draw };
-    if (to !== shown) changed = now;
-    if (!moves || !waiting) frame();
   };
 }
 

@@ -8,6 +8,7 @@ import { tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, packCells, scale, titled } from "./kit/drawing.js";
+import { glider } from "./kit/gliding.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
@@ -33,13 +34,22 @@ function digitWaves(start, span, first, fine) {
 
 const lastDigits = lastCall(digitWaves);
 
+// The hands at a position, which need not be whole.
+function handsAt({ position, base, dim }) {
+  const turns = Array.from(invFreq(dim, base), (one) => (position * one) / (2 * Math.PI));
+  return {
+    turns, // each pair's angle in turns, counted from position 0
+    encoding: sinusoidalEncoding(position, dim, base), // each pair's sine and cosine: its hand's tip
+    young: turns.filter((turn) => turn < 1).length, // the number of pairs without a full turn
+  };
+}
+
 function compute({ position, base, dim, span }) {
   const theta = invFreq(dim, base);
   const start = Math.max(0, position - Math.floor(span / 2));
   const fine = samplesPerStep(span, FINE_SAMPLES);
   const first = start - 0.5 + 0.5 / fine; // if `fine` is 1, the samples are at the positions themselves
   const shown = spread(theta.length);
-  const turns = Array.from(theta, (one) => (position * one) / (2 * Math.PI));
   return {
     start, // the window's first position
     fine, // the number of samples per position
@@ -47,9 +57,7 @@ function compute({ position, base, dim, span }) {
     digits: Array.from({ length: BITS }, (_, j) => (position >> j) & 1),
     ...lastDigits(start, span, first, fine),
     waves: shown.map((i) => cosSinGrid(theta[i], first, 1 / fine, span * fine).sin),
-    turns, // each pair's angle in turns, counted from position 0
-    encoding: sinusoidalEncoding(position, dim, base), // each pair's sine and cosine: its hand's tip
-    young: turns.filter((turn) => turn < 1).length, // the number of pairs without a full turn
+    ...handsAt({ position, base, dim }),
     wavelengths: Array.from(theta, (one) => (2 * Math.PI) / one),
   };
 }
@@ -60,6 +68,8 @@ const TOP = 68; // top of the waves
 const NAMES = 64; // width of the columns on either side of the waves
 const VALUES = 50;
 const PACE = 5; // speed in positions per second
+const GLIDE = 1000 / PACE; // the time, in ms, in which the hands reach a position nearby, as during playback
+const NEARBY = 4; // over more positions, the fastest hands would only flicker
 
 function build(stage, app) {
   const shown = panels(app, ["Digits", "Sinusoids", "Hands"], { least: 520, first: 2 });
@@ -68,6 +78,8 @@ function build(stage, app) {
   app.tools.append(steps.row);
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
+  const [still, hands] = [0, 1].map(() => picture.appendChild(svg("g")));
+  const glide = glider(app, { takes: GLIDE, nearby: NEARBY });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, canvas, picture, handle));
   let clocks; // { area, cell, centre }: the layout of the hands
@@ -88,7 +100,7 @@ function build(stage, app) {
     ...ofDial(app, dials.find(({ trait }) => trait === "position")),
   });
 
-  return ({ data, values, width, most, theme }) => {
+  return ({ data, values, width, most, theme, jump }) => {
     steps.show();
     const only = shown(width, most);
     const wide = only === null;
@@ -104,9 +116,13 @@ function build(stage, app) {
     const parts = [
       () => drawDigits(context, paints, { x: 0, width: panel, floor }, data, values),
       () => drawWaves(context, paints, { x: wide ? panel + 40 : 0, width: panel, floor }, data, values),
-      () => drawClocks(context, paints, top, clocks, data),
     ];
-    redrawn(picture, () => parts.flatMap((draw, i) => (wide || i === only ? draw() : [])));
+    redrawn(still, () => parts.flatMap((draw, i) => (wide || i === only ? draw() : [])));
+    glide([values.position], jump, ([position]) => {
+      const shows = wide || only === 2;
+      if (shows) context.clearRect(0, top, width, height - top);
+      redrawn(hands, () => (shows ? drawClocks(context, paints, top, clocks, handsAt({ ...values, position })) : []));
+    });
     handle.hidden = !wide && only !== 2;
     grip(area);
   };
@@ -280,8 +296,7 @@ function drawClocks(context, paints, top, { area, cell, centre }, { turns, encod
   }, paints["1"], thick * 1.25);
   context.lineCap = "butt";
   const turn = named ? "one" : "one turn so far";
-  const note = `${named ? "Turns so far. " : ""}${young ? `Open ring: less than ${turn} (${young} of ${pairs})`
-    : `Every hand: at least ${turn}`}`;
+  const note = `${named ? "Turns so far. " : ""}${young ? "Open ring: less than" : "Every hand: at least"} ${turn}`;
   return [
     ...titled(area[0], top, "Clock hands: tips at (sin, cos)", note),
     ...(named ? turns.map((turn, i) => svg("text", {
@@ -309,10 +324,9 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ wavelengths }, { position }) => [
-    ["Position in binary", position.toString(2)],
+  stats: ({ wavelengths }) => [
     ["Fastest hand", tidy(wavelengths[0]), "positions per turn"],
-    ["Hour hand", tidy(wavelengths.at(-1)), "positions per turn"],
+    ["Slowest hand", tidy(wavelengths.at(-1)), "positions per turn"],
   ],
   describe,
 });

@@ -7,6 +7,7 @@ import { html, put, redrawn, svg } from "./kit/elements.js";
 import {
   arrowPath, axis, circlePath, inColour, lined, niceStep, packCells, scale, textWidth, titled,
 } from "./kit/drawing.js";
+import { glider } from "./kit/gliding.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { panels } from "./kit/panels.js";
@@ -31,8 +32,9 @@ function compute({ position, base, dim, pair }) {
   });
   const both = [2 * pair, 2 * pair + 2];
   const [cos, sin] = [Math.cos(angles[pair]), Math.sin(angles[pair])];
-  const trailStart = Math.max(0, position - TRAIL + 1);
-  const [xs, ys] = turnedPair(theta[pair], start.subarray(...both), trailStart, 1, position - trailStart + 1);
+  const whole = Math.floor(position); // while the arrow glides, the position is between two whole ones
+  const trailStart = Math.max(0, whole - TRAIL + 1);
+  const [xs, ys] = turnedPair(theta[pair], start.subarray(...both), trailStart, 1, whole - trailStart + 1);
   const first = Math.max(0, position - SPAN / 2);
   return {
     angles, // each pair's angle, counted from position 0
@@ -60,6 +62,8 @@ const WAVES_TOP = 202;
 const WAVES_END = 318;
 const EIGHTH = { dim: 4, base: 1.62114, pair: 1, position: 1 }; // with base 16/π², pair 1 rotates by π/4 per position
 const PACE = 5; // speed in positions per second
+const GLIDE = 1000 / PACE; // the time, in ms, in which the arrow reaches a position nearby, as during playback
+const NEARBY = 4; // over more positions, the fastest arrow would only flicker
 const ENTRIES = ["1", "ink"]; // the colours of a pair's two entries
 
 function build(stage, app) {
@@ -69,6 +73,7 @@ function build(stage, app) {
   const shown = panels(app, ["One pair", "Coordinates", "All pairs"], { least: 400, across: 600 });
   playPositions(app, MOST_POSITION, PACE);
   app.tools.append(steps.row, eighth);
+  const glide = glider(app, { takes: GLIDE, nearby: NEARBY });
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const plane = buildPlane();
   const product = svg("g");
@@ -95,7 +100,7 @@ function build(stage, app) {
     app.change({ pair: away.indexOf(Math.min(...away)) });
   });
 
-  return ({ data, values, width, most }) => {
+  return ({ data, values, width, most, jump }) => {
     steps.show();
     const panel = shown(width, most);
     const wide = panel === null;
@@ -109,20 +114,23 @@ function build(stage, app) {
       for (const group of groups) put(group, { display: wide || i === panel ? "inline" : "none" });
     });
     handle.hidden = !wide && panel !== 0;
-    if (wide || panel === 0) {
-      arrow = drawPlane(plane, (wide ? size : width) / 2, size, data, values);
-      grip([arrow.tip[0] - 22, arrow.tip[1] - 22, 44, 44]);
-    }
-    if (wide || panel === 1) {
-      const left = wide ? Math.max(size, LEAST_WIDTH) + 28 : 0;
-      drawProduct(product, [left, 0], data, values);
-      const wavesTop = wide ? Math.min(WAVES_TOP, wavesEnd - 50) : WAVES_TOP;
-      drawWaves(waves, [left, wavesTop, width - left, wavesEnd - wavesTop], data, values);
-    }
-    if (wide || panel === 2) {
-      const top = wide ? Math.min(above + 36, height - LOW + 26) : 0;
-      centres = drawDials(small, top, [0, top + 46, width, height - top - 46], data, values);
-    }
+    const left = wide ? Math.max(size, LEAST_WIDTH) + 28 : 0;
+    if (wide || panel === 1) drawProduct(product, [left, 0], data, values);
+    glide([values.position], jump, ([position]) => {
+      const now = position === values.position ? data : compute({ ...values, position });
+      if (wide || panel === 0) {
+        arrow = drawPlane(plane, (wide ? size : width) / 2, size, data, now, values);
+        grip([arrow.tip[0] - 22, arrow.tip[1] - 22, 44, 44]);
+      }
+      if (wide || panel === 1) {
+        const wavesTop = wide ? Math.min(WAVES_TOP, wavesEnd - 50) : WAVES_TOP;
+        drawWaves(waves, [left, wavesTop, width - left, wavesEnd - wavesTop], now, { ...values, position });
+      }
+      if (wide || panel === 2) {
+        const top = wide ? Math.min(above + 36, height - LOW + 26) : 0;
+        centres = drawDials(small, top, [0, top + 46, width, height - top - 46], now, values);
+      }
+    });
   };
 }
 
@@ -143,7 +151,9 @@ function buildPlane() {
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
 
-function drawPlane(plane, middle, size, { angles, start, turned, before, trailStart, trail }, { position, pair }) {
+// Draws the arrow where it is `now`; its title is about the position that it reaches. Returns the arrow there.
+function drawPlane(plane, middle, size, goal, now, { position, pair }) {
+  const { angles, start, turned, before, trailStart, trail } = now;
   const centre = [middle, TOP + size / 2];
   const radius = size / 2 - Math.max(26, 9 + textWidth(String(position), 12, 700));
   const unit = radius / before;
@@ -154,7 +164,7 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
   const [x, y] = [turned[2 * pair], turned[2 * pair + 1]];
   const from = Math.atan2(start[2 * pair + 1], start[2 * pair]);
   redrawn(plane.titles, () => titled(0, 0, `Pair ${pair}: entries ${2 * pair} and ${2 * pair + 1}`,
-    `Turned by ${position}θ${lowered(pair)} = ${tidy(angle)} rad = ${degrees(angle)}`));
+    `Turned by ${position}θ${lowered(pair)} = ${tidy(goal.angles[pair])} rad = ${degrees(goal.angles[pair])}`));
   const reach = radius + 12;
   const across = `M${centre[0] - reach},${centre[1]}h${2 * reach}`;
   put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - reach}v${2 * reach}` });
@@ -195,7 +205,8 @@ function drawPlane(plane, middle, size, { angles, start, turned, before, trailSt
   redrawn(plane.labels, () => taken.map(([spot, name, style]) => {
     return svg("text", { x: spot[0], y: spot[1] + 4, style }, String(name));
   }));
-  return { centre, tip, angle: Math.atan2(y, x) };
+  const [goalX, goalY] = [goal.turned[2 * pair], goal.turned[2 * pair + 1]];
+  return { centre, tip: place(goalX, goalY), angle: Math.atan2(goalY, goalX) };
 }
 
 function degrees(angle) {
@@ -217,12 +228,12 @@ function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start
   redrawn(group, () => [
     ...titled(left, top, `From position 0 to position ${position}`,
       `Rows: cos and −sin, sin and cos of ${position}θ${lowered(pair)}`),
-    bracket(left, left + 140), ...column(left + 66, [matrix[0], matrix[2]].map((value) => exact(value))),
-    ...column(left + 131, [matrix[1], matrix[3]].map((value) => exact(value))),
+    bracket(left, left + 140), ...column(left + 66, [matrix[0], matrix[2]].map(entryText)),
+    ...column(left + 131, [matrix[1], matrix[3]].map(entryText)),
     bracket(left + 152, left + 202), ...column(left + 192, [start[2 * pair], start[2 * pair + 1]].map(String)),
     svg("text", { x: left + 218, y: top + 87, "text-anchor": "middle", "font-size": 16 }, "="),
     bracket(left + 234, left + PRODUCT),
-    ...column(left + 302, [2 * pair, 2 * pair + 1].map((entry) => exact(turned[entry], decimals)), ENTRIES),
+    ...column(left + 302, [0, 1].map((row) => exact(turned[2 * pair + row], decimals)), ENTRIES),
   ]);
 }
 
@@ -313,13 +324,16 @@ function drawDials(dials, top, area, { angles, start, turned, young }, { positio
   put(dials.chosen, { cx: centres[pair][0], cy: centres[pair][1], r: radius + Math.max(2.5, thick) });
   put(dials.ground, { x: area[0], y: area[1], width: area[2], height: area[3] });
   const all = ["The only pair", "Both pairs"][pairs - 1] ?? `All ${pairs} pairs`;
-  const few = `Open ring: no full turn yet (${young} of ${pairs})`;
   redrawn(dials.titles, () => titled(area[0], top, `${all} at position ${position}`,
-    `${named ? "Radians turned. " : ""}${young ? few : "Every pair has made a full turn"}`));
+    `${named ? "Radians turned. " : ""}${young ? "Open ring: no full turn yet" : "Every pair has made a full turn"}`));
   redrawn(dials.labels, () => (named ? centres.map(([x, y], i) => svg("text", {
     x, y: y + cell / 2 + 10, class: "rb-quiet", ...(i === pair ? { "font-weight": 700, class: "" } : {}),
   }, shortAngle(angles[i]))) : []));
   return centres;
+}
+
+function entryText(value) {
+  return exact(value).replace("−0.000", "0.000");
 }
 
 function shortAngle(angle) {
@@ -342,9 +356,6 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ angles, before, after }, { position, pair }) => [
-    [`Angle ${position}θ${lowered(pair)}`, tidy(angles[pair]), "radians"],
-    ["Length", exact(after, 6), `changed by ${tidy(after - before)}`],
-  ],
+  stats: ({ before, after }) => [["Length", exact(after, 6), `changed by ${tidy(after - before)}`]],
   describe,
 });

@@ -68,8 +68,9 @@ def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):
         assert f"{value:.3f}".replace("-", "−") in found
     for title in (f"Pair {pair}: entries {2 * pair} and {2 * pair + 1}", f"From position 0 to position {position}"):
         assert title in found
-    value, length = page.locator(".rb-stats dd").all_inner_texts()
-    assert number(value.split()[0]) == pytest.approx(angle, rel=0.01)
+    [value] = [text for text in found if text.startswith("Turned by ")]
+    assert number(value.split(" = ")[1].removesuffix(" rad")) == pytest.approx(angle, rel=0.01)
+    [length] = page.locator(".rb-stats dd").all_inner_texts()
     assert number(length.split()[0]) == pytest.approx(abs(start), abs=1e-6)
 
 
@@ -142,8 +143,9 @@ def test_small_dials_say_how_far_they_have_come(opened, dim, labels):
     angles = np.array(expected_of(figure)["angles"])
     found = page.locator(".rb-stage svg text").all_text_contents()
     young = int((angles < 2 * math.pi).sum())
-    note = f"Open ring: no full turn yet ({young} of {dim // 2})"
+    note = "Open ring: no full turn yet"
     assert (f"Radians turned. {note}" if labels else note) in found
+    expect(page.locator(".rb-summary")).to_contain_text(f"{young} of {dim // 2} pairs")
     if labels:
         texts = found[-dim // 2 :]
         assert [float(text.replace("< ", "")) for text in texts] == pytest.approx(np.maximum(angles, 0.01), abs=0.0051)
@@ -173,3 +175,24 @@ def test_steps_and_the_eighth_of_a_turn(opened):
     expect(page.locator(".rb-stage")).to_contain_text("= 0.785 rad = 45.0°")
     page.get_by_role("slider", name="Position m, slider").press("ArrowRight")
     expect(page.locator(".rb-stage")).to_contain_text("2θ₁ = 1.57 rad = 90.0°")
+
+
+def test_the_arrow_glides_to_the_next_position(opened):
+    page = opened([Turn(position=5, pair=0)], reduced_motion="no-preference")
+    # Record the direction of the large arrow at every frame, from the click until it rests.
+    record = """(button) => new Promise((done) => {
+      const arrow = [...document.querySelectorAll('.rb-stage svg path')].find((p) =>
+        getComputedStyle(p).strokeWidth === '3px');
+      const seen = [];
+      const look = () => {
+        seen.push(arrow.getAttribute('d'));
+        if (new Set(seen.slice(-20)).size === 1 && seen.length > 20) done([...new Set(seen)]);
+        else requestAnimationFrame(look);
+      };
+      button.click();
+      look();
+    })"""
+    buttons = (page.get_by_role("button", name=f"{by} forward", exact=True) for by in ("1 position", "16 positions"))
+    near, far = (button.evaluate(record) for button in buttons)
+    assert len(near) > 3
+    assert len(far) == 1  # too far to follow with the eye
