@@ -151,10 +151,7 @@ def test_the_sum_in_words():
         Fourier(summed=1, dim=64),
     ]
     said = js.inside(Fourier, "return input.map((d) => describe(compute(d), d));", [case.dials() for case in cases])
-    assert said[0] == (
-        "The key is the query rotated by 1 token: at Δ = 1 every wave is at its crest. Here no pair takes anything "
-        "away."
-    )
-    assert said[1].endswith("At Δ = 13, 1 of 2 pairs adds 2.00, and 1 takes 1.98 away.")
+    assert said[0] == "The key is the query rotated by 1 token, so every wave has a crest at Δ = 1."
+    assert said[1].endswith("At Δ = 13, 1 of 2 pairs adds to the score, and 1 takes from it.")
     assert "rotated by 100 tokens" in said[2]
-    assert "At Δ = 60, 0 of 1 pairs add 0, and 1 takes 1.33 away." in said[2]
+    assert "At Δ = 60, 0 of 1 pairs add to the score, and 1 takes from it." in said[2]

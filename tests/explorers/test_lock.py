@@ -71,9 +71,8 @@ def test_the_lock_in_words():
     found = oracle(Lock).compute(dials)
     least, most = (exact(bound(found["addedCurve"]), 2) for bound in (min, max))
     assert js.describe(Lock, [dials]) == [
-        "The query is at 103 and the key at 109, so their distance is −6. RoPE’s score is "
-        f"{exact(found['rope'], 4)} at every shift. With the encoding added instead, the score ranges from {least} to "
-        f"{most} as both slide by 0 to 255 positions."
+        "The query is at 103 and the key at 109, so their distance is −6. RoPE’s score is the same at every shift, "
+        f"while the sinusoidal score ranges from {least} to {most}."
     ]
 
 

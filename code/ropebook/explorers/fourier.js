@@ -264,10 +264,10 @@ function peakName({ from, to, x }, { peak }) {
 
 function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {
   const pairs = size.length;
-  const all = pairs === 1 ? "one pair" : summed === pairs ? `all ${pairs}` : `the first ${summed} of ${pairs}`;
+  const all = pairs === 1 ? "the only pair" : summed === pairs ? `all ${pairs}` : `the first ${summed} of ${pairs}`;
   if (panel === 1) return titled(0, 0, `Sum of ${all}: the score`, `The line is at Δ = ${distance}`);
   return [svg("text", { x: 0, y: sumTop - 16, "font-size": 14, "font-weight": 600 },
-    wide ? `The score: the sum of ${all}` : `Sum of ${all}: the score`)];
+    wide ? `Their sum, the score of ${all}${pairs === 1 ? "" : " pairs"}` : `Sum of ${all}: the score`)];
 }
 
 // Draws each pair's product as a bar. Each bar begins where the previous one ends, and the last one ends at the score.
@@ -351,13 +351,12 @@ function axes({ from, to, left, width, panel, sumTop, sumFloor }, [low, high], s
 
 function describe({ products }, { peak, distance, summed }) {
   const used = products.slice(0, summed);
-  const [adds, takes] = sides(used);
   const adding = used.filter((one) => one >= 0).length;
   const [pairs, taking] = [used.length, used.length - adding];
-  const key = `The key is the query rotated by ${count(peak, "token")}: at Δ = ${peak} every wave is at its crest. `;
-  if (distance === peak) return `${key}Here no pair takes anything away.`;
-  return `${key}At Δ = ${distance}, ${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} ${tidy(adds)}, and `
-    + `${taking} ${taking === 1 ? "takes" : "take"} ${tidy(takes)} away.`;
+  const key = `The key is the query rotated by ${count(peak, "token")}, so every wave has a crest at Δ = ${peak}.`;
+  if (distance === peak) return key;
+  return `${key} At Δ = ${distance}, ${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} to the score, and `
+    + `${taking} ${taking === 1 ? "takes" : "take"} from it.`;
 }
 
 export default explorer({

@@ -349,8 +349,7 @@ export default explorer({
   compute,
   build,
   stats: ({ wavelengths, turned }, { dim, length }) => [
-    ["Wavelength of the first pair", tidy(wavelengths[0]), "positions"],
-    ["Wavelength of the last pair", tidy(wavelengths.at(-1)), "positions"],
+    ["Longest wavelength", tidy(wavelengths.at(-1)), "positions"],
     ["Pairs with a full turn", String(turned), `of ${dim / 2}, by position ${length - 1}`],
   ],
   describe,

@@ -262,19 +262,17 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   })));
 }
 
-function describe({ rope, addedCurve }, { m, n, shift }) {
+function describe({ addedCurve }, { m, n, shift }) {
   const [least, most] = [Math.min(...addedCurve), Math.max(...addedCurve)];
-  const where = `The query is at ${m + shift} and the key at ${n + shift}, so their distance is `
-    + `${String(m - n).replace("-", "−")}.`;
-  const level = `RoPE’s score is ${exact(rope, 4)} at every shift.`;
-  return `${where} ${level} With the encoding added instead, the score ranges from ${exact(least, 2)} to `
-    + `${exact(most, 2)} as both slide by 0 to ${SHIFTS - 1} positions.`;
+  return `The query is at ${m + shift} and the key at ${n + shift}, so their distance is `
+    + `${String(m - n).replace("-", "−")}. RoPE’s score is the same at every shift, while the sinusoidal score ranges `
+    + `from ${exact(least, 2)} to ${exact(most, 2)}.`;
 }
 
 export default explorer({
   title: "Query and key, locked together",
   note: "Drag the vertical line, or press Play, to slide query and key along the text together. "
-    + "Changing only m or only n changes their distance.",
+    + "The pale arrows are q and k without a position.",
   dials,
   compute,
   build,

@@ -52,7 +52,7 @@ def test_the_sum_shows_what_python_computes(opened, width):
     assert number(highest) == pytest.approx(expected["highest"], rel=0.01)
     adding = sum(one >= 0 for one in expected["products"])
     expect(page.locator(".rb-summary")).to_contain_text(f"At Δ = 44, {adding} of 6 pairs")
-    expect(page.locator(".rb-summary")).to_contain_text("at Δ = 30 every wave is at its crest")
+    expect(page.locator(".rb-summary")).to_contain_text("every wave has a crest at Δ = 30.")
     # each bar begins where the previous one ended
     x, left = fourier_places(stage_width(page), 90)
     right = stage_width(page) - (52 if width == 1280 else 6)
@@ -139,7 +139,9 @@ def test_the_pointer_drags_the_distance_and_the_peak(opened):
     page.mouse.move(box["x"] + box["width"], place["y"] + 40, steps=3)
     page.mouse.up()
     assert (dials(page)["distance"], dials(page)["peak"]) == (100, 100)
-    expect(page.locator(".rb-summary")).to_contain_text("Here no pair takes anything away")
+    expect(page.locator(".rb-summary")).to_have_text(
+        "The key is the query rotated by 100 tokens, so every wave has a crest at Δ = 100."
+    )
     peak.press("ArrowLeft")
     assert dials(page)["peak"] == 99
 
@@ -157,7 +159,7 @@ def test_the_span_takes_peak_and_distance_along(opened):
     enter(page, "Pairs summed", 0)
     expect(page.get_by_role("status")).to_contain_text("0 is less than 1 (a sum needs at least one pair). Still 16.")
     enter(page, "Pairs summed", 4)
-    assert "The score: the sum of the first 4 of 16" in texts(page)
+    assert "Their sum, the score of the first 4 of 16 pairs" in texts(page)
     expect(page.locator(".rb-stats dd")).to_have_text("8.00 at the peak 8.00")  # each pair adds 2
     numbers = (
         page.locator(".rb-stage")
