@@ -27,6 +27,12 @@ from ropebook import proofs  # noqa: E402  (the path must be set first)
 LOGGER = logging.getLogger(__name__)
 LEDGER = "book/ledger"
 KINDS = ("definition", "identity", "statement")
+# In the checks' own words, an index follows `_`, an exponent follows `^`, and code stands between backticks.
+MARKED = re.compile(
+    r"`+(?P<code>[^`]+)`+"
+    r"|_(?:\{(?P<low>[^{}]+)\}|(?P<index>2i\+1|−?[0-9A-Za-zΑ-Ωα-ω]+))"
+    r"|\^(?:\{(?P<high>[^{}]+)\}|\((?P<power>(?:[^()]|\([^()]*\))+)\)|(?P<name>[A-Za-z]+))"
+)
 ARROW = re.compile(r"\\(iff|implies|Rightarrow|Longrightarrow|Leftrightarrow|Longleftrightarrow)\b")
 
 
@@ -113,7 +119,25 @@ def ledger_is_outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[s
 
 def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for placeholder in list(doctree.findall(Placeholder)):
-        placeholder.replace_self(list(_sections(app, docname)))
+        sections = _sections(app, docname)
+        placeholder.replace_self([*_contents(app, sections), *sections])
+
+
+def _contents(app: Sphinx, sections: list[nodes.Node]) -> list[nodes.Node]:
+    """Return a line of links to the chapters. The theme lists only headings that are in the page's source."""
+    root = app.config.root_doc
+    chapters = {_section_id(page) for page in (root, *app.env.toctree_includes.get(root, []))}
+    links: list[nodes.Node] = []
+    for section in sections:
+        [name] = section["ids"]
+        if name in chapters:
+            title = section.next_node(nodes.title).astext()
+            links += [nodes.Text(" · "), nodes.reference("", title, refuri=f"#{name}", internal=True)]
+    return [nodes.paragraph("", "", *links[1:])] if links else []
+
+
+def _section_id(docname: str) -> str:
+    return nodes.make_id(f"ledger-{PurePosixPath(docname).name}")
 
 
 def _sections(app: Sphinx, here: str) -> list[nodes.Node]:
@@ -124,7 +148,7 @@ def _sections(app: Sphinx, here: str) -> list[nodes.Node]:
         if not blocks:
             continue
         title = app.env.titles[docname].astext()
-        section = nodes.section(ids=[nodes.make_id(f"ledger-{PurePosixPath(docname).name}")])
+        section = nodes.section(ids=[_section_id(docname)])
         section += nodes.title("", title)
         for block in blocks:
             section += _entry(app, here, docname, block, checks[block["label"]])
@@ -152,14 +176,38 @@ def entry_id(label: str) -> str:
     return f"ledger-{label}"
 
 
+def said(text: str) -> list[nodes.Node]:
+    """Return a sentence about a check with its indices lowered, its exponents raised and its code marked as such.
+
+    >>> [str(part) for part in said("b^(−2i/d) and `run`")]
+    ['b', '<superscript>−2i/d</superscript>', ' and ', '<literal>run</literal>']
+    >>> [str(part) for part in said("e^{S_mn}")]
+    ['e', '<superscript>S<subscript>mn</subscript></superscript>']
+    """
+    parts, start = [], 0
+    for mark in MARKED.finditer(text):
+        if mark.start() > start:
+            parts.append(nodes.Text(text[start : mark.start()]))
+        kind, words = mark.lastgroup, mark[mark.lastgroup]
+        if kind == "code":
+            parts.append(nodes.literal("", words))
+        else:
+            level = nodes.subscript if kind in ("low", "index") else nodes.superscript
+            parts.append(level("", "", *said(words)))
+        start = mark.end()
+    if start < len(text):
+        parts.append(nodes.Text(text[start:]))
+    return parts
+
+
 def _entry(app: Sphinx, here: str, docname: str, block: dict, check: proofs.Proof) -> nodes.Node:
     label = block["label"]
     target = f"{app.builder.get_relative_uri(here, docname)}#equation-{label}"
-    rows = [("What is checked", nodes.inline("", check.says))]
+    rows = [("What is checked", nodes.inline("", "", *said(check.says)))]
     if check.implements:
         rows.append(("Implemented by", nodes.literal("", check.implements)))
     rows.append(("Checked in", nodes.literal("", check.source)))
-    rows.append(("Wrong twin, refused", nodes.inline("", check.twin)))
+    rows.append(("Wrong twin, refused", nodes.inline("", "", *said(check.twin))))
     entry = nodes.container(ids=[entry_id(label)], classes=["ledger-entry"])
     heading = nodes.paragraph(classes=["ledger-heading"])
     heading += nodes.reference(
