@@ -355,7 +355,7 @@ def roofline(measured: dict) -> Figure:
     fig, ax = figure(480, 330)
     ends = [0.05, 1.2]
     ax.plot(ends, [end * bandwidth for end in ends], color=MUTED, linewidth=1.5)
-    ax.text(0.55, 17, "what memory allows", color=MUTED, ha="right")
+    ax.text(0.48, 11.7, "what memory allows", color=MUTED, ha="right")
     for (name, layout), (dx, dy, side) in labels.items():
         form = "sparse" if name == "transformers" else name
         cost = rotation_cost(form, shape["head_dim"], heads, layout)

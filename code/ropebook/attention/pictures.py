@@ -113,7 +113,7 @@ def memory_and_time(
     """
     fig, (left, right) = figure(480, 260, 1, 2)
     [line] = left.plot(lengths, formula, color=INK, linewidth=1)
-    name_line(line, "scores, by formula", at=0, offset=(10, -4))
+    name_line(line, "scores, by formula", at=0, offset=(17, 5))
     for (name, mib), colour, side in zip(
         kept.items(), (BLUE, MUTED), ((-8, 7), (8, -10)), strict=True
     ):

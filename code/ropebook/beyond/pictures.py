@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import accumulate
 
 import torch
 
@@ -77,12 +78,18 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
 
 def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
     """Show which axis each pair follows. Each named split is a row of bars, with the fastest pairs first."""
-    fig, ax = figure(560, 130)
+    fig, ax = figure(560, 150)
     names, rows = [], []
     for at, (name, split) in enumerate(splits.items()):
         given, in_turn = split["sections"], split["interleaved"]
         for pair, axis in enumerate(axis_of_pair(given, interleaved=in_turn)):
             ax.barh(at, 1, left=pair, height=0.7, color=AXES[axis], linewidth=0.3)
+        if not in_turn:
+            ends = list(accumulate(given, initial=0))
+            for axis, *section in zip(
+                ("time", "row", "column"), ends, ends[1:], strict=False
+            ):
+                ax.text(sum(section) / 2, at - 0.42, axis, ha="center", va="bottom")
         names.append(name)
         counts = f"{given[0]} for time, {given[1]} for the row, {given[2]} for the column"
         order = (
@@ -93,6 +100,7 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
         yticks=range(len(names)),
         yticklabels=names,
         xlim=(0, max(sum(split["sections"]) for split in splits.values())),
+        ylim=(-0.85, len(names) - 0.6),
         xlabel="pair i, from fast to slow",
     )
     ax.invert_yaxis()
@@ -100,7 +108,7 @@ def sections(splits: Mapping[str, Mapping[str, object]] = SPLITS) -> None:
     display_figure(
         fig,
         f"Rows of coloured bars, with a bar for each pair. {' '.join(rows)}",
-        "The axis that each pair follows in each model. Blue is time, the darker grey is the row, and the lighter grey is the column.",
+        "The axis that each pair follows in each model. The colours mean the same in both rows.",
     )
 
 

@@ -128,7 +128,7 @@ def walks(dim: int, distances: Sequence[int] = (3, 300, 30_000)) -> None:
         ax.plot(steps.real, steps.imag, color=BLUE, linewidth=1.3)
         ax.plot(0, 0, "o", color=INK, markersize=5)
         ax.plot(steps[-1].real, steps[-1].imag, "o", color=BLUE, markersize=7)
-        ax.set(title=f"Δ = {distance}", aspect="equal", adjustable="datalim")
+        ax.set(title=f"Δ = {distance:,}", aspect="equal", adjustable="datalim")
         ax.tick_params(labelsize=11)
     display_figure(
         fig,
@@ -198,7 +198,7 @@ def bounds_beside_scores(vectors: Mapping[str, Tensor]) -> None:
         ax.set_xticks([1, 100, 10_000])
         powers(ax.yaxis)
     axes[0].text(1, 1.15, "Σ|hᵢ|", color=MUTED, va="bottom")
-    axes[0].text(60, 12, "the paper's", color=INK, va="bottom")
+    axes[0].text(40, 17, "the paper's bound", color=INK, va="bottom")
     axes[0].text(1.5, 0.02, "|score|", color=BLUE)
     display_figure(
         fig,

@@ -37,16 +37,10 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
         ),
         ("interpolation", Interpolation(factor), "-", 9, (0, 9)),
         ("NTK-aware", NTKAware(factor), "-", 52, (6, -10)),
+        ("by parts", NTKByParts(factor, trained_length), "-", 34, (-5, 3)),
+        ("YaRN's code", YaRN(factor, trained_length), "--", 25, (3, -10)),
         (
-            "by parts,\nthe paper's ramp",
-            NTKByParts(factor, trained_length),
-            "-",
-            35,
-            (-5, 2),
-        ),
-        ("YaRN,\nthe code's ramp", YaRN(factor, trained_length), "--", 33, (-9, 0)),
-        (
-            "by parts,\nLlama 3.1's ends",
+            "Llama 3.1",
             NTKByParts(factor, trained_length, beta=4.0),
             ":",
             39,
@@ -56,15 +50,8 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
     fig, ax = figure(480, 340)
     for name, method, dashes, at, offset in lines:
         stretched = stretch(method, inv_freq, target_length)
-        by_parts = "ramp" in name or "ends" in name
-        colour = BLUE if by_parts else MUTED
-        [line] = ax.plot(
-            stretched,
-            dashes,
-            color=colour,
-            linewidth=1.8,
-            label=name.replace("\n", " "),
-        )
+        colour = BLUE if isinstance(method, NTKByParts | YaRN) else MUTED
+        [line] = ax.plot(stretched, dashes, color=colour, linewidth=1.8, label=name)
         name_line(line, name, at=at, offset=offset)
     pairs = len(inv_freq)
     first = int(turned(inv_freq, trained_length).sum())
@@ -85,6 +72,7 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
         "lines of the by-parts methods stay at 1 for the fast pairs, rise in the middle, and are level at 4 for the pairs "
         "that have not completed a turn.",
         f"How much each pair is stretched, for d = {2 * pairs}, L = {trained_length} and a text {factor:g} times that long. "
+        "The blue lines are by-parts methods. "
         "Pairs to the right of the dashed line never completed a turn in training. Where a curve is below "
         f"{factor:g} for such a pair, the pair reaches new angles.",
     )

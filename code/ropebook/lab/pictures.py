@@ -121,7 +121,7 @@ def by_distance(
         if cell is not None
         and not any(None in cell[task][length] for task in TASKS)
     }
-    fig, axes = _panels(asked, len(TASKS), 74, sharey=True)
+    fig, axes = _panels(asked, len(TASKS), 84, sharey=True)
     for column, (task, guess) in enumerate(
         zip(TASKS, (1 / VALUES, 0.5), strict=True)
     ):
@@ -130,12 +130,13 @@ def by_distance(
             for other, cell in asked.items():
                 seeds, own = np.array(cell[task][length]), other == id
                 title = lines[id] if own else ""
-                _line(ax, distances, seeds.mean(0), title, top=False)
+                _line(ax, distances, seeds.mean(0), title)
                 if own:
                     ax.plot(distances, seeds.T, "o", color=BLUE, markersize=2.5)
             ax.axhline(guess, color=MUTED, linewidth=1, linestyle=":")
             ax.axvline(measured["length"], color=MUTED, linewidth=1, linestyle="--")
-            ax.set(xscale="log", ylim=(-0.02, 1.02))
+            # There is room for the name above the lines, which may be anywhere from 0 to 1.
+            ax.set(xscale="log", ylim=(-0.04, 1.5), yticks=[0, 1])
             ax.set_xticks([32, 128, 384, 1536], ["32", "128", "384", "1536"])
             ax.minorticks_off()
         axes[0, column].set(title=task)
@@ -162,27 +163,26 @@ def _line(
     at: Sequence[float],
     mean: np.ndarray,
     title: str = "",
-    top: bool = True,
 ) -> None:
     """Draw a line in a panel.
 
-    If it has a title, it is the panel's own line, and its title goes in the upper or lower left corner. If not, it is
-    drawn in grey in the background.
+    If it has a title, it is the panel's own line, and its title goes in the upper left corner. If not, it is drawn in
+    grey in the background.
     """
     look = {"color": BLUE, "linewidth": 1.8, "zorder": 3}
     if not title:
         look = {"color": MUTED, "linewidth": 0.5, "alpha": 0.5, "zorder": 1}
     ax.plot(at, mean, label=title or None, **look)
     if title:
-        place = {"y": 0.92, "va": "top"} if top else {"y": 0.08, "va": "bottom"}
         ax.text(
             0.02,
-            s=title,
+            0.92,
+            title,
             color=BLUE,
             fontsize=11,
             transform=ax.transAxes,
+            va="top",
             bbox=UNDER_NAME,
-            **place,
         )
 
 

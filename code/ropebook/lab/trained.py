@@ -159,7 +159,7 @@ def measures(found: Mapping, order: Mapping, ids: Iterable[str]) -> Columns:
 
 class Line(NamedTuple):
     """A model's line in `by_position`. ``offset`` says how far its name stands from the line, in pixels, at the
-    position ``at``."""
+    position ``at``. A line without a title shares the name of the line beside it."""
 
     title: str
     at: int
@@ -168,16 +168,18 @@ class Line(NamedTuple):
 
 
 FROM_THE_START = {
-    LONGER: Line(LINES[LONGER], 340, (-8, 4)),
-    f"{LONGER}-gaps": Line(LINES[f"{LONGER}-gaps"], 1000, (0, 14), BLUE),
-    f"{LONGER}-2048": Line(LINES[f"{LONGER}-2048"], 1000, (0, -14)),
-    f"{LONGER}-half": Line(LINES[f"{LONGER}-half"], 380, (-8, 4)),
-    f"{LONGER}-quarter": Line(LINES[f"{LONGER}-quarter"], 380, (-8, 12)),
+    LONGER: Line(LINES[LONGER], 500, (12, -4)),
+    f"{LONGER}-gaps": Line(LINES[f"{LONGER}-gaps"], 1000, (0, -14), BLUE),
+    f"{LONGER}-2048": Line(LINES[f"{LONGER}-2048"], 1000, (0, 14)),
+    f"{LONGER}-half": Line("", 380, (0, 0)),
+    f"{LONGER}-quarter": Line(
+        "a quarter or half\nof each head rotates", 380, (-12, 8)
+    ),
 }
 _BY_TRAINING = {trained: id for id, trained in FURTHER.items()}
 _FEW = variants.RAISED_STEPS[0]
 AFTERWARDS = {
-    LONGER: Line("as trained", 500, (-8, 8)),
+    LONGER: Line("as trained", 500, (10, -6)),
     _BY_TRAINING[_FEW, BASE]: Line("60 more steps", 700, (10, -14)),
     _BY_TRAINING[_FEW, variants.RAISED]: Line(
         "60 more steps, base 500,000", 500, (0, -16), BLUE
@@ -197,8 +199,9 @@ def by_position(
         mean = np.mean([seed["curves"]["python"] for seed in found["lines"][id]], 0)
         width = 1.4 if one.colour == MUTED else 2.2
         (line,) = ax.plot(middles, mean, color=one.colour, linewidth=width)
-        at = int(np.abs(middles - one.at).argmin())
-        name_line(line, one.title, at=at, offset=one.offset)
+        if one.title:
+            at = int(np.abs(middles - one.at).argmin())
+            name_line(line, one.title, at=at, offset=one.offset)
     ax.axvline(found["length"], color=MUTED, linewidth=1, linestyle="--")
     ax.set(
         xscale="log",

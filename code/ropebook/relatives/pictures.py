@@ -58,7 +58,8 @@ def side_by_side(dim: int = 64, heads: int = 8, farthest: int = 256) -> None:
         "all. ALiBi's lines are straight, T5 buckets turn them into stairs that are level from about 91 on, and Sandwich's lines "
         "oscillate as they fall. KERPLE's curve falls quickly and then slowly, while those of RoPE and xPos oscillate strongly.",
         f"What each scheme adds to a score at each distance, relative to distance 0, with {heads} heads, d = {dim} and base 10,000. "
-        "RoPE and xPos are drawn for q = k = (1, …, 1), and KERPLE is drawn for p = a = 1.",
+        "T5's numbers are set to follow ALiBi's lines. RoPE and xPos are drawn for q = k = (1, …, 1), and KERPLE is drawn "
+        "for p = a = 1.",
     )
 
 
