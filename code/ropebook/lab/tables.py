@@ -46,10 +46,10 @@ SIGNS = {
 def signed(value: float) -> str:
     """Format a difference with its sign and two decimals.
 
-    >>> signed(-0.126), signed(0.0)
+    >>> signed(-0.126), signed(-0.001)
     ('−0.13', '+0.00')
     """
-    return f"{value:+.2f}".replace("-", "−")
+    return f"{value:+z.2f}".replace("-", "−")
 
 
 def with_interval(found: Mapping[str, float]) -> str:
