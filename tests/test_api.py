@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import re
 
 import ropebook
 from ropebook.extrapolation import METHODS
+from tests.helpers import public
 from tests.scripts import extension
 from tests.together import together
 from tools.paths import BOOK
@@ -57,3 +59,18 @@ def test_every_method_is_described_in_the_order_of_the_registry():
     assert DESCRIBED.findall(written) == FORMS
     line = re.search(r"```python\n(.*?)```", written, re.S)[1]
     assert [("ropebook.extrapolation", alias.name) for alias in ast.parse(line).body[0].names] == FORMS
+
+
+def test_a_base_that_need_not_be_given_is_the_one_in_the_paper():
+    """Only a configuration that was read from a file has a base of its own."""
+    chapters = ["rope", "sinusoidal", "derivation", "complex_plane", "efficient", "decay", "extrapolation", "precision"]
+    modules = {chapter: importlib.import_module(f"ropebook.{chapter}") for chapter in chapters}
+    options = {
+        f"{chapter}.{name}": inspect.signature(getattr(module, name)).parameters
+        for chapter, module in modules.items()
+        for name in public(module)
+    }
+    bases = {name: found["base"].default for name, found in options.items() if "base" in found}
+    given = {name: base for name, base in bases.items() if base not in (inspect.Parameter.empty, None)}
+    assert len(given) > 40
+    assert {name: base for name, base in given.items() if base != 10_000} == {}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropebook import efficient as E
-from ropebook import sinusoidal
+from ropebook import rope, sinusoidal
 from tests.helpers import random
 from tests.rotations import layouts, tables
 from tests.together import together
@@ -74,3 +74,15 @@ def test_pairs_split_and_join(pairs, layout):
     step = 1 if layout == "interleaved" else pairs
     assert torch.equal(second - first, torch.full_like(first, step))
     assert torch.equal(E.join_pairs(first, second, layout), x)
+
+
+def test_the_operator_for_compilers_has_the_gradients_of_differences():
+    """The gradients of m and of θ are compared with finite differences, one at a time and together."""
+    m, theta = random(3, 2), random(4)
+
+    def kept(m, theta):
+        return rope.tables_kept(m, theta, torch.float64)
+
+    for wanted in [(True, False), (False, True), (True, True)]:
+        given = [x.clone().requires_grad_(one) for x, one in zip((m, theta), wanted, strict=True)]
+        assert torch.autograd.gradcheck(kept, given)
