@@ -100,3 +100,9 @@ def test_the_corners_in_words():
     assert known.startswith("All 64 pairs complete a turn within L = 4,096: no angle is new at L′")
     assert huge.endswith("It is above those of the models in the list, which are at most 1,000,000.")
     assert huge.startswith("Set the base to 3.8 × 10⁹⁵, ")
+
+
+def test_an_angle_that_would_be_rounded_to_zero_is_said_to_be_small():
+    found = js.inside(Advice, "return input.map(radians);", [0, 0.0004, 0.25])
+    assert found[:2] == ["0", "less than 0.001"]
+    assert float(found[2]) == 0.25

@@ -76,3 +76,13 @@ def test_the_bank_in_words():
 def test_the_buttons_have_the_models_of_the_module():
     models = [[model.name, model.dim, model.base, model.context] for model in decay.MODELS]
     assert js.inside(Bank, "return MODELS;") == models
+
+
+def test_turns_have_one_decimal_up_to_a_hundred():
+    assert js.inside(Bank, "return input.map(turnText);", [9.994, 10, 99.5, 100, 100.4]) == [
+        "9.99",
+        "10.0",
+        "99.5",
+        "100",
+        "100",
+    ]
