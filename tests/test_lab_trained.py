@@ -53,7 +53,7 @@ def test_each_line_of_the_figure_has_its_name(found, monkeypatch, lines):
     T.by_position(found, lines, "alt", "A caption.")
     ((fig, caption),) = drawn
     (ax,) = fig.axes
-    assert {text.get_text() for text in ax.texts} == {one.title for one in lines.values()}
+    assert {text.get_text() for text in ax.texts} == {one.title for one in lines.values() if one.title}
     assert len(ax.lines) == len(lines) + 1
     assert caption.startswith("A caption. Measured on")
     plt.close(fig)

@@ -177,7 +177,7 @@ def test_defaults_and_shapes():
 
 
 def test_the_frequencies_that_the_page_computes_in_float32_are_those_of_transformers():
-    source = re.search(r"^def computed_in_float32.*?(?=^\n)", text("efficient_precision.md"), re.M | re.S)[0]
+    source = re.search(r"^def computed_in_float32.*?(?=^\n|^```)", text("efficient_precision.md"), re.M | re.S)[0]
     names = {"torch": torch}
     exec(source, names)
     for dim, base in ((64, 10_000.0), (80, 500_000.0), (128, 10_000.0)):

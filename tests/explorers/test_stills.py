@@ -119,7 +119,7 @@ def test_a_page_gets_each_figure_at_its_own_state_with_ids_of_its_own(monkeypatc
     assert runs == [2]
     pictures = [cell.outputs[0].data["text/html"] for cell in notebook.cells[:3]]
     assert "the score of all 32 pairs" in pictures[0]
-    assert "the sum of all 16" in pictures[2]
+    assert "the score of all 16 pairs" in pictures[2]
     ids = re.findall(r' id="([^"]+)"', "".join(pictures))
     assert len(ids) >= 3
     assert len(set(ids)) == len(ids)

@@ -187,12 +187,12 @@ def context(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
 
 
 @pytest.fixture
-def opened(context, folder: Path, root: str) -> Iterator:
+def opened(chromium: Browser, context, folder: Path, root: str) -> Iterator:
     """Open a page of widgets with all dials visible, or hidden in their folds if ``folded``.
 
     When the test ends, it fails if the console or the network has reported any error.
     """
-    pages, complaints = [], []
+    pages, own, complaints = [], [], []
 
     def open_(
         widgets: list,
@@ -205,8 +205,11 @@ def opened(context, folder: Path, root: str) -> Iterator:
         **options,
     ) -> Page:
         options = {"viewport": {"width": 1280, "height": 1000}, "reduced_motion": "reduce", **options}
-        page = context(**options).new_page()
+        # After a page that moved was closed, later pages of its context sometimes got no frames.
+        moves = options["reduced_motion"] == "no-preference"
+        page = (chromium.new_context(**options) if moves else context(**options)).new_page()
         pages.append(page)
+        own.extend([page.context] if moves else [])
         page.set_default_timeout(30_000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -223,6 +226,6 @@ def opened(context, folder: Path, root: str) -> Iterator:
         return page
 
     yield open_
-    for page in pages:
-        page.close()
+    for one in [*pages, *own]:
+        one.close()
     assert complaints == []

@@ -148,7 +148,7 @@ function quotients(plot, { ratio, pair }) {
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", below, ticks, (tick) => String(Number(tick.toPrecision(3))));
   return [
-    ...titled(0, lowTop - 50, quotient, "At 1 they agree. The dot marks where they differ most."),
+    ...titled(0, lowTop - 50, quotient, "At 1 they agree. The dot marks the largest gap."),
     svg("path", { d: ticks.map((tick) => level(plot, below(tick))).join(""), ...lined("grid", 1) }),
     svg("path", { d: level(plot, lowFloor), ...lined("muted", 1) }), left,
     svg("path", { d: `M${placesOf(plot, ratio.map(below)).join("L")}`, ...lined("ink", 2, "stroke-linejoin: round") }),

@@ -76,7 +76,7 @@ const SHELF = [11, 43]; // above the picture on a wide stage: the space around t
 const HEAD = 44; // space above the rows on a narrow stage
 
 function build(stage, app) {
-  const shown = panels(app, ["Weights", "Outputs"], { across: 500 });
+  const shown = panels(app, ["Weights", "Outputs"], { across: 600 });
   const shelf = buildShelf(app);
   const picture = svg("svg", { role: "img", class: "rb-moves" });
   const legend = html("p", { class: "rb-note", style: "min-height: 2.9em" }); // room for two lines
@@ -85,9 +85,7 @@ function build(stage, app) {
   return ({ data, values: { words, order, causal }, width, most, theme, jump }) => {
     const typed = splitWords(words);
     const count = typed.length;
-    const longest = Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14, 600) + 8)));
-    const roomy = 0.48 * width - longest - 12 >= 22 * count; // every cell has room for its number
-    const panel = shown(roomy ? width : 0, most);
+    const panel = shown(width, most);
     const wide = panel === null;
     const row = wide ? 0 : Math.min(56, Math.floor((most - HEAD - 44) / count)); // the words form a column
     const shelfWidth = wide ? 0 : Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14)))) + 30;
@@ -98,6 +96,7 @@ function build(stage, app) {
       picture.replaceChildren(pieces.group);
     }
 
+    const longest = Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14, 600) + 8)));
     const labels = wide ? Math.max(34, longest + 12) : shelfWidth + 8;
     const across = Math.floor(((wide ? 0.48 * width : width) - labels) / count);
     const shelfHeight = SHELF[0] + SHELF[1] * linesOf(typed, width);
@@ -158,11 +157,11 @@ function build(stage, app) {
         style: data.changes[place] > 1e-9 ? "font-weight: 650" : "" });
       setText(said, tidy(data.changes[place]));
     });
-    const end = tidy(strongest);
-    const strips = `each output’s ${WIDTH} numbers, now (above) and as typed (below), from −${end} (orange) to ${end} `
-      + "(blue).";
-    setText(legend, { 0: "Small numbers: each word’s place as typed.", 1: `Strips: ${strips}` }[panel]
-      ?? `Small numbers: places as typed. Strips: ${strips}`);
+    const strips = `the ${WIDTH} numbers of a word’s output, now (above) and in the sentence as typed (below). `
+      + `Orange is negative and blue is positive; both are strongest at ±${tidy(strongest)}.`;
+    setText(legend, { 0: "Small numbers: each word’s place as typed.",
+      1: `Above: now. Below: as typed. Orange is negative, blue positive, strongest at ±${tidy(strongest)}.` }[panel]
+      ?? `Small numbers: each word’s place as typed. Strips: ${strips}`);
   };
 }
 
@@ -368,6 +367,9 @@ export default explorer({
   },
   compute,
   build,
-  stats: ({ weightChange }) => [["Largest change of an attention weight", tidy(weightChange)]],
+  stats: (data) => [
+    ["Largest change of an output", tidy(data.change)],
+    ["Largest change of an attention weight", tidy(data.weightChange)],
+  ],
   describe,
 });
