@@ -4,7 +4,7 @@ import { dials, KEY, QUERY, TOKENS, WORDS } from "./arrows.py";
 import { invFreq } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { arrowPath, circlePath, inColour, lined, NARROW, scale, textWidth } from "./kit/drawing.js";
+import { arrowPath, circlePath, inColour, lined, NARROW, OUTLINED, scale, textWidth } from "./kit/drawing.js";
 import { glider } from "./kit/gliding.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
@@ -204,7 +204,7 @@ function buildPlane() {
     key: svg("path", lined(INK.key, 4)),
     query: svg("path", lined(INK.query, 4)),
     names: svg("g", { "font-size": 14, "font-weight": 650, "text-anchor": "middle",
-      style: "stroke: var(--rb-paper); stroke-width: 4; paint-order: stroke" }), // k may be on the query's arrow
+      ...OUTLINED }), // k may be on the query's arrow
   };
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }

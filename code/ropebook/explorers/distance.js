@@ -8,7 +8,7 @@ import { hand, ofDial } from "./kit/hand.js";
 import { evenly, play } from "./kit/play.js";
 import { presets } from "./kit/presets.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, fitCanvas, lined, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, fitCanvas, lined, niceStep, OUTLINED, scale, textWidth, titled } from "./kit/drawing.js";
 import { explorer } from "./kit/mount.js";
 
 // The coefficients a and b of the score, which is Σ a_i cos Δθ_i + b_i sin Δθ_i.
@@ -248,10 +248,9 @@ function axes(x, y, levels, { length }, right, floor) {
   }, "position n of the key")];
 }
 
-// A text beside a mark in the picture. An outline in the colour of the paper keeps it readable on the curve.
+// A text beside a mark in the picture.
 function beside(x, y, anchor, text) {
-  return svg("text", { x, y, "font-size": 12, "font-weight": 600, "text-anchor": anchor, "stroke-width": 4,
-    "stroke-linejoin": "round", "paint-order": "stroke", stroke: "var(--rb-paper)" }, text);
+  return svg("text", { x, y, "font-size": 12, "font-weight": 600, "text-anchor": anchor, ...OUTLINED }, text);
 }
 
 // Marks the query, the lowest score, the closest key whose score is below 0, and the size of the score far away.

@@ -4,7 +4,7 @@ import { dials, EXAMPLES, LONGEST_CONFIG, RULES } from "./explain.py";
 import { explained } from "./kit/explained.js";
 import { capital, count, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, inColour, lined, OUTLINED, pairAxis, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
 import { lastCall } from "./kit/rope.js";
 import { explorer } from "./kit/mount.js";
 
@@ -141,8 +141,8 @@ function names(dots, x, y, [from, to, floor], marks) {
       && high < base + 3);
     while (hits() && base + by > TOP - 8 && base + by < floor) base += by;
     taken.push([left, left + width, base - 11, base + 3]);
-    return svg("text", { x: left, y: base, "font-size": 12, "font-weight": 600, "stroke-width": 4, ...inColour(colour),
-      "stroke-linejoin": "round", "paint-order": "stroke", stroke: "var(--rb-paper)" }, text);
+    return svg("text", { x: left, y: base, "font-size": 12, "font-weight": 600, ...OUTLINED, ...inColour(colour) },
+      text);
   };
   const states = Object.entries(STATES).flatMap(([state, [text, colour]]) => {
     const some = dots.filter((one) => one.state === state);

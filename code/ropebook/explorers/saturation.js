@@ -4,7 +4,7 @@ import { dials, DRAWS, MEDIAN_DIMS, MOST_DIMS, MOST_KEYS } from "./saturation.py
 import { lastCall, normals, softmax, softmaxGradientNorm } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
-import { axis, inColour, lined, NARROW, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, inColour, lined, NARROW, OUTLINED, scale, textWidth, titled } from "./kit/drawing.js";
 import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
@@ -156,8 +156,8 @@ function curvesOf({ wide, left, right, head, top, floor }, data, { dim, scaled }
   const dots = (sizes, colour) => sizes.map((size, i) => svg("circle", { cx: x(medianDims[i]), cy: y(size), r: 3,
     ...inColour(colour) }));
   const level = (at, colour) => svg("path", { d: `M${left},${at}H${right}`, ...lined(colour, 1) });
-  const named = (at, colour, text) => svg("text", { x: left + 8, y: at, "font-size": 13,
-    style: `fill: var(--rb-${colour}); paint-order: stroke; stroke: var(--rb-paper); stroke-width: 4` }, text);
+  const named = (at, colour, text) => svg("text", { x: left + 8, y: at, "font-size": 13, ...OUTLINED,
+    ...inColour(colour) }, text);
   const above = medianDims.findLastIndex((d) => x(d) < left + 12 + textWidth("divided by √d", 13)); // the name’s end
   return [
     ...titled(left - 38, head, "Size of the gradient", `small dots: median of ${DRAWS} draws`),

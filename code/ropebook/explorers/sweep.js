@@ -9,7 +9,7 @@ import { exact } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, cover, fitCanvas, inColour, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, cover, fitCanvas, inColour, OUTLINED, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { play } from "./kit/play.js";
@@ -372,8 +372,7 @@ function markNames([left, top, width, height], length, { belowHalf, firstNegativ
     if (distance < 0) return [];
     const fits = x(distance) + 6 + textWidth(text, 12, 600) < left + width;
     return [svg("text", { x: x(distance) + (fits ? 6 : -6), y: top + height - up, "font-size": 12, "font-weight": 600,
-      "text-anchor": fits ? "start" : "end", "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke",
-      stroke: "var(--rb-paper)", ...inColour(colour) }, text)];
+      "text-anchor": fits ? "start" : "end", ...OUTLINED, ...inColour(colour) }, text)];
   });
 }
 

@@ -118,6 +118,11 @@ export function inColour(name) {
   return { style: `fill: var(--rb-${name})` };
 }
 
+// An outline in the colour of the paper, which keeps a text readable where it crosses a line.
+export const OUTLINED = {
+  "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke", stroke: "var(--rb-paper)",
+};
+
 // The style attribute of a line in the theme colour with this name. `more` is additional CSS.
 export function lined(colour, width, more = "") {
   return { style: `fill: none; stroke: var(--rb-${colour}); stroke-width: ${width}; stroke-linecap: round; ${more}` };

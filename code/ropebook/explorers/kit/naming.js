@@ -1,7 +1,7 @@
 // Places the name of each curve beside it.
 
 import { svg } from "./elements.js";
-import { inColour, textWidth } from "./drawing.js";
+import { inColour, OUTLINED, textWidth } from "./drawing.js";
 
 const SIZE = 12;
 const HIGH = 15; // the height of a line of text
@@ -59,12 +59,10 @@ export function namePlaces(curves, /** @type {number[]} */ [left, top, right, bo
   });
 }
 
-// The names in their curves' colours. `more` contains further attributes for a curve's name. An outline in the colour
-// of the paper keeps names readable where they cross a line.
+// The names in their curves' colours. `more` contains further attributes for a curve's name.
 export function named(curves, room, taken) {
   return namePlaces(curves, room, taken).flatMap((place, k) => (place ? [svg("text", {
     x: place.x.toFixed(1), y: place.y.toFixed(1), "font-size": SIZE, "font-weight": 600, ...inColour(curves[k].look[0]),
-    "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke", stroke: "var(--rb-paper)",
-    ...curves[k].more,
+    ...OUTLINED, ...curves[k].more,
   }, curves[k].name)] : []));
 }
