@@ -3,6 +3,8 @@
 Lines of code that are too long for the text column continue on the next line, with more indentation, instead of running
 off the page. Tables that are too wide for the text column extend into the empty column beside it.
 
+On a phone, the rows of a table of sentences become paragraphs if it has more columns than fit there.
+
 Output printed in columns would be unreadable with wrapped lines. It scrolls instead, and its edge indicates that there
 is more.
 """
@@ -26,6 +28,7 @@ DEEPEST = 16  # the deepest indentation that is kept (`code.css` has a rule for 
 ROWS = 3  # the smallest number of lines with columns that count as a table
 
 BOX = '<div class="table-box"><table class="book-table">'
+PROSE = 4, 8  # in a table of sentences: the least number of columns, and of letters in each column's mean cell
 NARROW, LETTER, PADDING = 684, 8, 29  # in pixels: the widths of the text column, a letter, and a cell's padding
 
 
@@ -75,6 +78,21 @@ class PrintedColumns(SphinxPostTransform):
                 block["highlight_args"] = {**block.get("highlight_args", {}), "in_columns": True}
 
 
+class ProseTables(SphinxPostTransform):
+    """Mark the tables that contain sentences in many columns, so that `tables.css` can lay them out for phones."""
+
+    default_priority = 200
+    formats = ("html",)
+
+    def run(self, **kwargs: object) -> None:
+        columns, letters = PROSE
+        for table in self.document.findall(nodes.table):
+            rows = [row for body in table.findall(nodes.tbody) for row in body.findall(nodes.row)]
+            means = [sum(len(cell.astext()) for cell in column) / len(rows) for column in zip(*rows, strict=False)]
+            if len(means) >= columns and min(means) >= letters:
+                table["classes"].append("prose")
+
+
 class WideTables(SphinxPostTransform):
     """Widen the boxes of tables whose longest words don't fit in the text column. Such a box extends into the column
     beside it."""
@@ -117,6 +135,7 @@ def least_width(table: Tag) -> int:
 def setup(app: Sphinx) -> dict:
     PygmentsBridge.html_formatter = Wrapping
     app.add_post_transform(PrintedColumns)
+    app.add_post_transform(ProseTables)
     app.add_post_transform(WideTables)
     app.add_css_file("code.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
