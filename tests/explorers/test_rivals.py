@@ -46,13 +46,29 @@ def test_the_rivals_in_words():
         {"second": "signed", "head": 1, "offset": 2},
         {"first": "none", "second": "none", "offset": 0},
         {"first": "kerple", "second": "kerple", "offset": -1},
+        {"first": "none", "second": "alibi", "offset": 30},
     ]
     cases = [{**Rivals().dials(), **case} for case in cases]
-    usual, signed, none, one = (text.replace("\u00a0", " ") for text in js.describe(Rivals, cases))
-    assert usual.startswith(
-        "100 tokens before the query, ALiBi (head 4 of 8) adds −6.25 to the score, and the same on the other side; RoPE"
+    usual, signed, none, one, bare = (text.replace("\u00a0", " ") for text in js.describe(Rivals, cases))
+    assert usual == (  # exp(−6.25) = 0.00193 and exp(−3.53) = 0.0293
+        "A key 100 tokens before the query gets 0.00193 times the weight of an equal key at the query with ALiBi "
+        "(head 4 of 8), and 0.0293 times with RoPE."
     )
-    assert "ALiBi, with sign (head 1 of 8) adds +1.00 to the score, and −1.00 on the other side." in signed
-    assert signed.startswith("2 tokens after the query, ALiBi (head 1 of 8) adds −1.00")
-    assert none == "At the query, none adds 0 to the score, and the same on the other side."
-    assert one == "1 token before the query, KERPLE, log adds −0.693 to the score, and the same on the other side."
+    assert signed.startswith("A key 2 tokens after the query gets 0.368 times the weight of an equal key at the query")
+    assert signed.endswith("with ALiBi (head 1 of 8), and 2.72 times with ALiBi, with sign (head 1 of 8).")
+    assert none == "The key is at the query. Each curve is drawn relative to its value there, so both are at 0."
+    assert one == (
+        "A key 1 token before the query gets 0.500 times the weight of an equal key at the query with KERPLE, log."
+    )
+    assert bare.startswith("A key 30 tokens after the query gets 1.00 times")
+    assert "at the query without a scheme, and 0.153 times with ALiBi (head 4 of 8)." in bare
+
+
+def test_readouts_tell_both_sides():
+    cases = [{}, {"second": "xpos", "offset": 200}, {"second": "signed", "offset": -2}, {"second": "alibi"}]
+    body = "return input.map((d) => stats(compute(d), d).map(([name, ...rest]) => [name, rest.join(' ')]));"
+    usual, fades, signed, one = js.inside(Rivals, body, [{**Rivals().dials(), **case} for case in cases])
+    assert usual == [["ALiBi", "−6.25 on both sides"], ["RoPE", "−3.53 on both sides"]]
+    assert fades[1] == ["xPos", "−4.88 −5.34 on the other side"]
+    assert signed[1] == ["ALiBi, with sign", "−0.125 +0.125 on the other side"]
+    assert one == [["ALiBi", "−6.25 on both sides"]]

@@ -3,10 +3,12 @@
 
 import { BUCKETS, BY_HEAD, dials, FARTHEST, SCHEMES, SPAN, TURNING, ZETA } from "./rivals.py";
 import { fourierSum, hundredths, invFreq, lastCall } from "./kit/rope.js";
-import { exact, tidy } from "./kit/text.js";
+import { tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, inColour, levelsOf, lined, pill, pillHalf, scale, textWidth } from "./kit/drawing.js";
+import { axis, levelsOf, lined, OUTLINED, pill, pillHalf, scale, textWidth } from "./kit/drawing.js";
+import { glider } from "./kit/gliding.js";
 import { across } from "./kit/hand.js";
+import { named } from "./kit/naming.js";
 import { evenly, play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
 
@@ -103,10 +105,11 @@ function compute({ first, second, head, heads, offset, base, dim }) {
 
 // ---- On the page ----
 
-const TOP = 76;
+const TOP = 56;
 const UNDER = 44; // space below the axis
 const LEFT = 44;
 const SECONDS = 12; // the playback time from the first key to the last
+const GLIDE = 300; // how long the axis takes to another range, in ms
 
 function build(stage, app) {
   play(app, {
@@ -122,19 +125,22 @@ function build(stage, app) {
     ends: () => ends,
     text: ({ offset }) => placeOf(offset),
   });
-  return ({ data, values, width, most }) => {
+  const glide = glider(app, { takes: GLIDE, nearby: Infinity });
+  return ({ data, values, width, most, jump }) => {
     const height = Math.min(most, 500);
     const floor = height - UNDER;
     ends = [LEFT, width - 12];
     const chosen = [data.first, data.second].map((rows) => rows[rows.length === 1 ? 0 : values.head - 1]);
     const levels = levelsOf(chosen.flat());
-    const plot = {
-      width, floor, levels, from: ends[0], to: ends[1], x: scale([-SPAN, SPAN], ends),
-      y: scale([levels[0], levels.at(-1)], [floor, TOP]),
-    };
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    redrawn(picture, () => [...ground(plot), ...curves(plot, data, values), ...frame(plot, values),
-      ...reading(plot, data, values)]);
+    glide([levels[0], levels.at(-1)], jump, (range) => {
+      const plot = {
+        width, floor, range, levels: levels.filter((level) => level >= range[0] && level <= range[1]), from: ends[0],
+        to: ends[1], x: scale([-SPAN, SPAN], ends), y: scale(range, [floor, TOP]),
+      };
+      redrawn(picture, () => [...ground(plot), ...curves(plot, data, values), ...frame(plot),
+        ...names(plot, chosen, values), ...reading(plot, data, values)]);
+    });
     showPad([LEFT, TOP - 26, ends[1] - LEFT, floor - TOP + 26]);
   };
 }
@@ -146,22 +152,17 @@ function placeOf(offset) {
 }
 
 // Draws the shaded future and the grid lines.
-function ground({ width, floor, from, to, levels, x, y }) {
-  const wide = width >= 620;
-  const word = (at, anchor, text) => svg("text", { x: at, y: floor - 8, "font-size": 12, "text-anchor": anchor,
-    class: "rb-quiet" }, text);
+function ground({ floor, from, to, levels, x, y }) {
   return [
     svg("rect", { x: x(0), y: TOP, width: to - x(0), height: floor - TOP,
       style: "fill: var(--rb-muted); opacity: 0.1" }),
     svg("path", { d: levels.map((level) => `M${from},${hundredths(y(level))}H${to}`).join(""), ...lined("grid", 1) }),
-    word(from + 8, "start", "the past"),
-    word(to - 8, "end", wide ? "the future: a causal mask hides it" : "the future"),
   ];
 }
 
 // The path of a curve. Points that lie on the straight line between their neighbours are left out. The path is clipped
 // where it leaves the range of the axis.
-function path({ x, y, levels }, curve) {
+function path({ x, y, range }, curve) {
   const corners = curve.map((value, k) => [OFFSETS[k], value]).filter(([, value], k) => {
     return k === 0 || k === curve.length - 1 || Math.abs(curve[k - 1] + curve[k + 1] - 2 * value) > 1e-9;
   });
@@ -169,7 +170,7 @@ function path({ x, y, levels }, curve) {
   let pen = false; // whether the line can be continued from the last point drawn
   for (let k = 1; k < corners.length; k += 1) {
     const [[at, value], [atNext, next]] = [corners[k - 1], corners[k]];
-    const shares = [levels[0], levels.at(-1)].map((level) => (level - value) / (next - value || 1e-12));
+    const shares = range.map((level) => (level - value) / (next - value || 1e-12));
     const [start, stop] = [Math.max(0, Math.min(...shares)), Math.min(1, Math.max(...shares))];
     const point = (share) => {
       return `${hundredths(x(at + share * (atNext - at)))},${hundredths(y(value + share * (next - value)))}`;
@@ -201,7 +202,7 @@ function curves(plot, { first, second }, values) {
   return [...pale, ...strong];
 }
 
-function frame({ width, floor, from, to, levels, x, y }, { first, second }) {
+function frame({ width, floor, from, to, levels, x, y }) {
   const left = svg("g", { transform: `translate(${from} 0)` });
   const bottom = svg("g", { transform: `translate(0 ${floor})` });
   axis(left, "left", y, levels, (level) => String(level).replace("-", "−"));
@@ -211,21 +212,27 @@ function frame({ width, floor, from, to, levels, x, y }, { first, second }) {
   const name = width >= 420 ? "the key’s place, n − m = −Δ" : "n − m = −Δ";
   return [
     svg("text", { x: 0, y: 14, "font-size": 14, "font-weight": 600 }, "What the distance adds to the score"),
-    ...legendRow([first, second].map((name, k) => [name, coloursOf({ first, second })[k]])),
     svg("path", { d: `M${from},${hundredths(y(0))}H${to}`, ...lined("muted", 1) }), left, bottom,
     svg("text", { x: (from + to) / 2, y: floor + 37, "font-size": 12, "text-anchor": "middle",
       class: "rb-quiet" }, name),
   ];
 }
 
-function legendRow(items) {
-  let x = 0;
-  return items.flatMap(([name, colour]) => {
-    const at = x;
-    x += 34 + textWidth(SCHEMES[name], 12, 600) + 22;
-    return [svg("path", { d: `M${at + 2},36h24`, ...lined(colour, 2.25) }),
-      svg("text", { x: at + 34, y: 40, "font-size": 12, "font-weight": 600, ...inColour(colour) }, SCHEMES[name])];
-  });
+// Names both curves, and the two sides of the query.
+function names({ width, floor, from, to, x, y }, chosen, values) {
+  const both = [values.first, values.second].map((name, k) => ({
+    name: k && name === values.first ? "" : SCHEMES[name], look: [coloursOf(values)[k]],
+    points: chosen[k].map((value, at) => [x(OFFSETS[at]), y(value)]),
+  }));
+  const future = `the future${width >= 620 ? ": a causal mask hides it" : ", masked"}`;
+  const wide = ["the past", future].map((text) => textWidth(text, 12));
+  const sides = [{ text: "the past", place: { x: from + 8, y: floor - 8, width: wide[0] } },
+    { text: future, place: { x: to - 8 - wide[1], y: floor - 8, width: wide[1] } }];
+  return [
+    ...sides.map(({ text, place }) => svg("text", { x: place.x, y: place.y, "font-size": 12, class: "rb-quiet",
+      ...OUTLINED }, text)),
+    ...named(both, [from + 6, TOP + 2, to - 2, floor - 2], sides.map(({ place }) => place)),
+  ];
 }
 
 // Marks the offset at which values are shown.
@@ -247,21 +254,29 @@ function signed(value) {
   return `${value > 0 ? "+" : ""}${Math.abs(value) < 5e-4 ? "0" : tidy(value)}`;
 }
 
-function describe({ here, mirrored }, { first, second, head, heads, offset }) {
-  const whose = (k, name) => {
+// The value of each scheme, and its value at the same distance on the other side of the query.
+function stats({ here, mirrored }, { first, second }) {
+  return [first, second].slice(Number(first === second)).map((name, k) => [
+    SCHEMES[name], signed(here[k]),
+    Math.abs(here[k] - mirrored[k]) < 1e-9 ? "on both sides" : `${signed(mirrored[k])} on the other side`,
+  ]);
+}
+
+function describe({ here }, { first, second, head, heads, offset }) {
+  if (!offset) return "The key is at the query. Each curve is drawn relative to its value there, so both are at 0.";
+  const each = first === second ? [first] : [first, second];
+  const whose = each.map((name, k) => {
     const own = BY_HEAD.includes(name) ? ` (head ${head} of ${heads})` : "";
-    const same = Math.abs(here[k] - mirrored[k]) < 1e-9;
-    const other = same ? "the same" : signed(mirrored[k]);
-    return `${SCHEMES[name]}${own} adds ${signed(here[k])} to the score, and ${other} on the other side`;
-  };
-  const at = placeOf(offset);
-  const both = first === second ? [whose(0, first)] : [whose(0, first), whose(1, second)];
-  return `${at.charAt(0).toUpperCase()}${at.slice(1)}, ${both.join("; ")}.`;
+    const times = `${tidy(Math.exp(here[k]))} times`;
+    const scheme = name === "none" ? "without a scheme" : `with ${SCHEMES[name]}${own}`;
+    return k ? `${times} ${scheme}` : `${times} the weight of an equal key at the query ${scheme}`;
+  });
+  return `A key ${placeOf(offset)} gets ${whose.join(", and ")}.`;
 }
 
 export default explorer({
   title: "Two schemes on one axis",
-  note: "Pick two schemes, and drag across the picture to read their values. A causal mask hides the right half.",
+  note: "Pick two schemes, and drag across the picture to read their values.",
   dials,
   compute,
   build,
@@ -274,12 +289,6 @@ export default explorer({
       ...(!has(TURNING) && { base: waves, dim: waves }),
     };
   },
-  stats: ({ here, mirrored }, { first, second, offset }) => {
-    const [past, future] = offset > 0 ? [mirrored, here] : [here, mirrored];
-    return [
-      ...[first, second].map((name, k) => [SCHEMES[name], signed(here[k]), `weight × ${tidy(Math.exp(here[k]))}`]),
-      ["Past minus future, first", exact(past[0] - future[0], 2), "0: no direction"],
-    ];
-  },
+  stats,
   describe,
 });
