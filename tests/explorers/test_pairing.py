@@ -65,10 +65,16 @@ def test_the_orders_in_words():
     said = dict(zip(kinds, js.inside(Pairing, "return input.map((d) => describe(compute(d), d));", cases), strict=True))
     for (q, k, layout), text in said.items():
         if q != k:
-            assert text.startswith(f"Only {'q' if q else 'k'} is permuted")
+            assert text.startswith(
+                f"Only {'q' if q else 'k'} is permuted. Whatever the rotation does, the blue curve has"
+            )
+            assert text.endswith("nothing to do with the grey one, not even at n = m.")
         elif q == (layout == "half"):
             stored = "half-split" if q else "interleaved"
-            assert text.startswith(f"q and k are both stored {stored}, just as the rotation expects")
+            assert text == f"q, k and the rotation are all {stored}, so both curves agree at every position of the key."
         else:
             stored, taken = ("half-split", "interleaved") if q else ("interleaved", "half-split")
-            assert text.startswith(f"q and k are both stored {stored}, but the rotation expects {taken} pairs")
+            assert text.startswith(
+                f"q and k are {stored}, but the rotation is {taken}. At n = m you can’t see the mistake"
+            )
+            assert text.endswith("because there the two rotations cancel; everywhere else the score is wrong.")

@@ -153,21 +153,21 @@ def test_rounding_in_words():
         Precision(dtype="float16", first=65_500, rounded="positions"),
         Precision(dtype="float16", first=70_000, rounded="positions"),
         Precision(dtype="float32", first=3000, rounded="frequencies"),
+        Precision(first=100),
     ]
     said = js.inside(Precision, "return input.map((d) => describe(compute(d), d));", [case.dials() for case in cases])
-    assert said[0] == (
-        "Every position has its own row. Only the finished cosine is rounded, so the error does not grow with the "
-        "position."
+    assert said[0] == ("Only the finished cosine is rounded, so the error does not grow with the position.")
+    assert said[1] == "Near 1063, bfloat16 numbers are 8 apart, so neighbouring positions share rows."
+    assert said[2] == (
+        "From position 65520 on, float16 represents the positions as infinity, which has no cosine: the result is not "
+        "a number. Near 65519, float16 numbers are 32 apart, so neighbouring positions share rows."
     )
-    assert said[1] == "Neighbouring positions share rows. Near 1063, bfloat16 numbers are 8 apart."
-    assert said[2].startswith(
-        "Neighbouring positions share rows. From position 65520 on, float16 represents the positions as"
+    assert said[3] == (
+        "From position 70000 on, float16 represents the positions as infinity, which has no cosine: the result is not "
+        "a number."
     )
-    assert said[3].startswith(
-        "From position 70000 on, float16 represents the positions as infinity, which has no cosine"
-    )
-    assert said[4].startswith("Every position has its own row.")
-    assert said[4].endswith("The error of θᵢ is multiplied by the position, so the angle’s error grows with it.")
+    assert said[4] == "The error of θᵢ is multiplied by the position, so the angle’s error grows with it."
+    assert said[5] == "Near 163, bfloat16 numbers are 1 apart."
 
 
 def test_how_far_apart_numbers_are():

@@ -5,9 +5,11 @@ import { BASE, dials, MOST_POSITION } from "./pairing.py";
 import { dot, invFreq, normals } from "./kit/rope.js";
 import { tidy } from "./kit/text.js";
 import { html, moveTo, put, svg } from "./kit/elements.js";
-import { axis, inColour, levelsOf, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, levelsOf, scale, textWidth, titled } from "./kit/drawing.js";
+import { glider } from "./kit/gliding.js";
 import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
+import { named } from "./kit/naming.js";
 import { panels } from "./kit/panels.js";
 
 // The channel at each index of the half-split order: 0, 2, 4, … and then 1, 3, 5, …
@@ -69,6 +71,7 @@ function fits({ qChannels, kChannels, links }) {
 // ---- On the page ----
 
 const CELL = 36; // height of a cell
+const GLIDE = 300; // how long the score takes to another curve, in ms
 
 // Heights for a figure with the available height `most`: where the rows of q and k begin, where the arcs under k end,
 // where the first line of the verdicts is, and the total height. If `most` is small, the gaps shrink, but not so far
@@ -93,6 +96,7 @@ function build(stage, app) {
     ends: () => [box.left, box.right],
   });
   let pieces; // the cells of q and k by channel, kept so that they can be animated
+  const glide = glider(app, { takes: GLIDE, nearby: Infinity });
   const behind = svg("g");
   const channels = svg("g");
   const front = svg("g");
@@ -133,7 +137,9 @@ function build(stage, app) {
       put(number, { x: cell / 2, y: CELL / 2 + 5, "font-size": cell < 24 ? 11 : 14,
         visibility: cell < 17 ? "hidden" : "visible" });
     }));
-    front.replaceChildren(...(only === 0 ? [] : curves(box, data, now)));
+    glide([...data.scores], jump || fresh, (scores) => {
+      front.replaceChildren(...(only === 0 ? [] : curves(box, data, scores, now)));
+    });
     handle.hidden = only === 0;
     grip([box.left - 8, box.top - 8, box.right - box.left + 16, box.bottom - box.top + 16]);
   };
@@ -182,12 +188,12 @@ function words({ left, rows }, data, { pairing }) {
   const said = [
     [all(good.q), "The rotation keeps q’s pairs together", "The rotation tears q’s pairs apart"],
     [all(good.k), "The rotation keeps k’s pairs together", "The rotation tears k’s pairs apart"],
-    [all(good.products), "Each q channel meets its match in k", "Channels meet wrong partners"],
+    [all(good.products), "Each channel of q meets its own in k", "Channels meet other channels"],
   ];
   const name = (text, top) => svg("text", { x: 0, y: top + CELL / 2 + 5, "font-size": 15, "font-weight": 650 }, text);
   return [
     ...titled(0, 0, "Channels as stored, pairs as rotated",
-      `Arcs: pairs of the ${half ? "half-split" : "interleaved"} rotation`),
+      `Arcs: ${half ? "half-split" : "interleaved"} rotation. Lines: products.`),
     name("q", rows.q), name("k", rows.k),
     ...said.map(([right, yes, no], line) => svg("text", { x: left, y: rows.words + 22 * line, "font-size": 14,
       class: "rb-verdict", style: right ? "fill: var(--rb-1)" : "fill: var(--rb-2); font-weight: 600" },
@@ -197,9 +203,9 @@ function words({ left, rows }, data, { pairing }) {
 
 // The score with a key at every position. A thick grey line shows the reference, and a line on top of it the score in
 // the chosen order.
-function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { m, n }) {
-  const { scores, references, score, reference } = data;
-  const levels = levelsOf([...scores, ...references]);
+function curves(/** @type {any} */ { title, left, right, top, bottom }, data, scores, { m, n }) {
+  const { references, reference } = data;
+  const levels = levelsOf([...data.scores, ...references]);
   const x = scale([0, MOST_POSITION], [left, right]);
   const y = scale([levels[0], levels.at(-1)], [bottom, top]);
   const path = (list) => `M${list.map((value, at) => `${x(at).toFixed(2)},${y(value).toFixed(2)}`).join("L")}`;
@@ -211,11 +217,12 @@ function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { 
   axis(up, "left", y, levels, (level) => String(level).replace("-", "−"));
   axis(across, "bottom", x, [0, 16, 32, 48, 64]);
   const middle = { "font-size": 12, class: "rb-quiet", "text-anchor": "middle" };
-  const heading = titled(title, 0, `Score of q at ${m} and k at n`, "Grey: interleaved. ",
-    svg("tspan", inColour("1"), "Blue: as stored"));
+  const points = (list) => list.map((value, at) => [x(at), y(value)]);
+  const both = [{ name: "all interleaved", points: points(references), look: ["muted"] },
+    { name: "as stored", points: points(scores), look: ["1"] }];
   const half = textWidth("n = m", 12) / 2;
   return [
-    ...heading,
+    ...titled(title, 0, "Score", `q at position ${m}, k at position n`),
     svg("path", { d: `M${left},${bottom}H${right}`, ...line("muted", 1) }),
     svg("path", { d: `M${left},${y(0)}H${right}`, ...line("grid", 1) }),
     svg("path", { d: `M${x(m)},${top}V${bottom}`, ...line("ink", 1, "stroke-dasharray: 2 4") }),
@@ -223,26 +230,24 @@ function curves(/** @type {any} */ { title, left, right, top, bottom }, data, { 
     svg("path", { d: path(references), class: "rb-reference", ...line("muted", 7, "opacity: 0.4") }),
     svg("path", { d: path(scores), class: "rb-now", ...line("1", 2) }),
     svg("path", { d: `M${x(n)},${top}V${bottom}`, ...line("ink", 1.5) }),
-    ...[[reference, "muted"], [score, "1"]].map(([value, colour]) => svg("circle", { cx: x(n), cy: y(value), r: 5,
+    ...[[reference, "muted"], [scores[n], "1"]].map(([value, colour]) => svg("circle", { cx: x(n), cy: y(value), r: 5,
       style: `fill: var(--rb-${colour}); stroke: var(--rb-paper); stroke-width: 1.5` })),
+    ...named(both, [left + 4, top, right, bottom]),
     up, across, svg("text", { x: (left + right) / 2, y: bottom + 36, ...middle }, "position n of the key"),
   ];
 }
 
-function describe(data, { permute_q: permuteQ, permute_k: permuteK, pairing }) {
-  const half = pairing === "half";
+function describe(_, { permute_q: permuteQ, permute_k: permuteK, pairing }) {
+  const [stored, taken] = [permuteQ, pairing === "half"].map((half) => (half ? "half-split" : "interleaved"));
   if (permuteQ !== permuteK) {
-    return `Only ${permuteQ ? "q" : "k"} is permuted, so channels of q are multiplied by the wrong channels of k, `
-      + "whatever the rotation does. The blue curve has nothing to do with the grey one, not even at n = m.";
+    return `Only ${permuteQ ? "q" : "k"} is permuted. Whatever the rotation does, the blue curve has nothing to do `
+      + "with the grey one, not even at n = m.";
   }
-  const stored = permuteQ ? "half-split" : "interleaved";
-  if (permuteQ === half) {
-    return `q and k are both stored ${stored}, just as the rotation expects. Each pair rotates as a pair, each `
-      + "channel is multiplied by its counterpart, and the score agrees with the reference at every position.";
+  if (stored === taken) {
+    return `q, k and the rotation are all ${stored}, so both curves agree at every position of the key.`;
   }
-  return `q and k are both stored ${stored}, but the rotation expects ${half ? "half-split" : "interleaved"} pairs, `
-    + "so it mixes channels that were never a pair. At n = m you can’t see it, because there the two rotations cancel; "
-    + "everywhere else the score is wrong.";
+  return `q and k are ${stored}, but the rotation is ${taken}. At n = m you can’t see the mistake, because there the `
+    + "two rotations cancel; everywhere else the score is wrong.";
 }
 
 export default explorer({
@@ -251,10 +256,9 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ score, reference, difference }) => [
+  stats: ({ score, reference }) => [
     ["Score, all interleaved", tidy(reference)],
-    ["Score now", tidy(score)],
-    ["Largest difference", tidy(difference), "over all n"],
+    ["Score as stored", tidy(score)],
   ],
   describe,
 });

@@ -47,7 +47,6 @@ class Pairing(Explorer):
         "half",
         label="Layout of the rotation",
         note="Interleaved pairs are channels 2i and 2i + 1. Half-split pairs are channels i and i + d/2.",
-        more=True,
     )
     dim = Even(
         8,
@@ -57,6 +56,7 @@ class Pairing(Explorer):
         below="a single pair can be stored in only one way",
         above="the cells would be too narrow",
         note="Two channels for each pair.",
+        more=True,
     )
     m = Whole(
         40,

@@ -272,7 +272,7 @@ function paintTable(context, small, [x, width, tall], { count, dim }, rows, fres
 }
 
 function titles({ wide, left, right, errors }, dtype, rounded) {
-  const what = { frequencies: "result, θ", positions: "result, m" }[rounded] ?? rounded;
+  const what = wide && ["frequencies", "positions"].includes(rounded) ? `${rounded}, result` : rounded;
   return [
     ...titled(left, 0, "Exact", wide ? "blue above 0, orange below" : "float64"),
     ...titled(right, 0, dtype, wide ? `rounded: ${what}` : what),
@@ -336,19 +336,15 @@ function levels(place) {
 }
 
 function describe({ different, lost }, { dtype, rounded, first, count }) {
-  const finite = count - lost;
-  const rows = different - Number(lost > 0);
-  const kept = finite === 0 ? "" : rows === finite ? "Every position has its own row"
-    : "Neighbouring positions share rows";
-  const gone = lost ? `${kept && ". "}From position ${first + finite} on, float16 represents the positions as infinity,`
-    + " which has no cosine: the result is not a number" : "";
-  const why = {
-    result: " Only the finished cosine is rounded, so the error does not grow with the position.",
-    frequencies: " The error of θᵢ is multiplied by the position, so the angle’s error grows with it.",
-    positions: ` Near ${first + count - 1}, ${dtype} numbers are ${spacing(dtype, first + count - 1)} apart.`,
-    everything: ` Near ${first + count - 1}, ${dtype} numbers are ${spacing(dtype, first + count - 1)} apart.`,
-  }[rounded];
-  return `${kept}${gone}.${why}`;
+  const gone = lost ? `From position ${first + count - lost} on, float16 represents the positions as infinity, which `
+    + "has no cosine: the result is not a number. " : "";
+  const shared = different - Number(lost > 0) < count - lost ? ", so neighbouring positions share rows" : "";
+  const last = first + count - lost - 1; // the last position that is a finite number
+  const near = lost < count ? `Near ${last}, ${dtype} numbers are ${spacing(dtype, last)} apart${shared}.` : "";
+  return (gone + ({
+    result: "Only the finished cosine is rounded, so the error does not grow with the position.",
+    frequencies: "The error of θᵢ is multiplied by the position, so the angle’s error grows with it.",
+  }[rounded] ?? near)).trim();
 }
 
 export default explorer({

@@ -46,7 +46,6 @@ class Precision(Explorer):
         "everything",
         label="What is rounded",
         note="The result alone, or also the frequencies θᵢ, the positions, or both of these and the angles.",
-        more=True,
     )
     first = Whole(
         1000,
@@ -57,7 +56,6 @@ class Precision(Explorer):
         below="positions are counted from 0",
         above="further on, even float32 merges positions",
         note="In the field, an arrow key moves it by one; Page Up doubles it.",
-        more=True,
     )
     count = Whole(
         64,
@@ -74,8 +72,9 @@ class Precision(Explorer):
         32,
         above="columns would be thinner than a pixel",
         note="A cosine and a sine for each pair.",
+        more=True,
     )
-    base = dials.base()
+    base = dials.base(more=True)
 
     @traitlets.default("alt")
     def _default_alt(self) -> str:

@@ -58,7 +58,7 @@ def test_the_tables_show_what_python_computes(opened, width, settings):
     rows, error = page.locator(".rb-stats dd").all_inner_texts()
     assert rows.split() == [str(expected["different"]), "of", "16"]
     assert number(error) == pytest.approx(expected["error"], rel=0.01)
-    near = "float16 numbers are 4 apart."
+    near = "float16 numbers are 4 apart, so neighbouring positions share rows."
     expect(page.locator(".rb-summary")).to_contain_text(f"Near 4105, {near}" if settings else f"Near 1015, b{near}")
     left, right, off, panel = precision_places(stage_width(page))
     tall = 406 if width == 1280 else 286
