@@ -11,6 +11,7 @@ import { axis, lined, NARROW, niceStep, scale, titled } from "./kit/drawing.js";
 import { across, hand, ofDial } from "./kit/hand.js";
 import { levels, pathOf } from "./kit/intervals.js";
 import { styled } from "./kit/legend.js";
+import { glider } from "./kit/gliding.js";
 import { named } from "./kit/naming.js";
 import { panels } from "./kit/panels.js";
 import { evenly, play } from "./kit/play.js";
@@ -190,10 +191,12 @@ const [CHEAP, DEAR] = [2, 6]; // the numbers of bits at which a byte begins to r
 const PACE = 80; // bytes per second
 const [CELL, LINE] = [6.8, 14]; // the size of a character's cell, and of a row
 const BETWEEN = 24; // between two columns of text
-const TEXT_HEIGHT = 289; // if the picture also has the curve
+const TEXT_HEIGHT = 289; // if the picture also has the curve, and is high enough
+const CURVE_HEIGHT = 125;
+const STREAM = 1500; // how long the picture of a new result takes to grow, in ms
 
 function build(stage, app) {
-  const panelAt = panels(app, ["Bits", "Text"], { least: 520 });
+  const panelAt = panels(app, ["Bits", "Text"], { least: 380 });
   const says = html("p", { class: "rb-note", "aria-live": "polite", style: "min-height: 1.5em" });
   const playing = play(app, {
     advance: evenly("byte", () => plot.last, () => PACE),
@@ -205,6 +208,8 @@ function build(stage, app) {
   app.tools.append(says);
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const pads = { curve: html("div"), text: html("div") };
+  const glide = glider(app, { takes: STREAM, nearby: Infinity });
+  let latest = { key: "", count: 0 }; // what has been read, and how many results there have been
   stage.append(html("div", { style: "position: relative" }, picture, ...Object.values(pads)));
   const byteDial = dials.find(({ trait }) => trait === "byte");
   let plot;
@@ -227,10 +232,10 @@ function build(stage, app) {
     if (!problem && !fetching && share === undefined) app.redraw();
   });
 
-  return ({ data, values, width, most }) => {
+  return ({ data, values, width, most, jump }) => {
     const panel = panelAt(width, most);
     const last = data.shown.length - 1;
-    const textHead = panel === 1 ? 0 : most - 44 - TEXT_HEIGHT;
+    const textHead = panel === 1 ? 0 : Math.max(CURVE_HEIGHT + 102, most - 44 - TEXT_HEIGHT);
     const textTop = textHead + 44;
     plot = {
       from: LEFT, to: width - 12, top: 56,
@@ -238,10 +243,15 @@ function build(stage, app) {
       last, text: textIn([0, textTop, width, most - textTop], data),
     };
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
-    redrawn(picture, () => [
-      ...(panel === 1 ? [] : curves(plot, data, values, width)),
-      ...(panel === 0 ? [] : letters(plot, data, values, textHead)),
-    ]);
+    const key = readKey(values.result.at);
+    if (key !== latest.key) latest = { key, count: latest.count + 1 };
+    glide([latest.count], jump, ([count]) => {
+      const read = Math.round(last * Math.max(0, 1 - latest.count + count)); // the number of bytes that are drawn
+      redrawn(picture, () => [
+        ...(panel === 1 ? [] : curves(plot, data, values, width, read)),
+        ...(panel === 0 ? [] : letters(plot, data, values, textHead, read)),
+      ]);
+    });
     pads.curve.hidden = panel === 1;
     pads.text.hidden = panel === 0;
     showCurve([plot.from, plot.top, plot.to - plot.from, Math.max(0, plot.floor - plot.top)]);
@@ -276,7 +286,7 @@ function smoothed(bits) {
   });
 }
 
-function curves(plot, data, { result }, width) {
+function curves(plot, data, { result }, width, read) {
   const { from, to, top, floor, last } = plot;
   const [own, plain] = [data.bits, data.plain].map(smoothed);
   const high = Math.max(4, Math.ceil(Math.max(...own, ...plain)));
@@ -291,15 +301,19 @@ function curves(plot, data, { result }, width) {
   return [
     ...titled(0, 0, "Cost of each byte in bits", `Mean of ${SMOOTH} bytes. Lower is better`),
     bottom, ...levels(plot, y, Array.from({ length: Math.floor(high / 2) + 1 }, (_, k) => 2 * k)),
-    svg("path", { d: `M${limit},${top}V${floor}`, ...lined("muted", 1.5) }),
+    svg("path", { d: `M${limit},${top}V${floor}`, ...lined("2", 1.5) }),
     svg("text", { x: limit - 4, y: top + 10, "font-size": 12, "text-anchor": "end" }, `L = ${TRAINED}`),
     svg("text", { x: to, y: floor + 34, "font-size": 12, "text-anchor": "end", class: "rb-quiet" }, "byte"),
-    ...items.flatMap(({ points: all, look, more }) => [
-      svg("path", { d: pathOf(all.slice(data.byte - 1)), ...styled(look), class: `rb-ahead ${more.class ?? ""}` }),
-      svg("path", { d: pathOf(all.slice(0, data.byte)), ...styled(look), ...more }),
-    ]).reverse(),
+    ...items.flatMap(({ points: whole, look, more }, k) => {
+      const all = k ? whole : whole.slice(0, read);
+      return [
+        svg("path", { d: pathOf(all.slice(data.byte - 1)), ...styled(look), class: `rb-ahead ${more.class ?? ""}` }),
+        svg("path", { d: pathOf(all.slice(0, data.byte)), ...styled(look), ...more }),
+      ];
+    }).reverse(),
+    svg("path", { d: `M${x(read < last ? read : data.byte)},${top}V${floor}`,
+      ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
     ...named(items, [from, top, to, floor]),
-    svg("path", { d: `M${x(data.byte)},${top}V${floor}`, ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
   ];
 }
 
@@ -378,15 +392,15 @@ function written({ shown, byte: chosen }, { place }, reds) {
   }, text))));
 }
 
-function letters({ text, last }, data, { result: { at } }, head) {
+function letters({ text, last }, data, { result: { at } }, head, read) {
   const most = Math.max(...data.row);
   const grounds = Array.from({ length: LEVELS }, () => "");
-  data.row.forEach((weight, k) => {
+  if (read === last) data.row.forEach((weight, k) => { // the frame runs ahead of them while the picture grows
     const [shade, place] = [level(Math.sqrt(weight / most)), text.place(k)];
     if (shade && place) grounds[shade - 1] += `M${place[0].toFixed(1)},${place[1]}h${CELL}v${LINE}h-${CELL}z`;
   });
-  const reds = [0, ...smoothed(data.bits)].map((bits) => level((bits - CHEAP) / (DEAR - CHEAP)));
-  const [here, end] = [text.place(data.byte), last > TRAINED && text.place(TRAINED)];
+  const reds = [0, ...smoothed(data.bits)].map((bits, k) => (k > read ? 0 : level((bits - CHEAP) / (DEAR - CHEAP))));
+  const [here, end] = [text.place(read < last ? read : data.byte), last > TRAINED && text.place(TRAINED)];
   return [
     ...titled(0, head, "The text, red where it is costly",
       `Blue: what layer ${at.layer}, head ${at.head} attends to from the frame`),
@@ -403,11 +417,13 @@ const quoted = (byte) => (byte === 10 ? "a line break" : byte === 32 ? "a space"
 
 function stats({ means: [[within, beyond], [plainWithin, plain]], byte, bits, shown }, { result }) {
   const guessed = `${quoted(result.top[byte - 1])} was likeliest, with ${percent(result.share[byte - 1])}`;
+  const name = nameOf(result.at);
+  const against = (bar) => (name === METHODS.none ? "bits per byte"
+    : `bits; as trained ${bar === undefined ? "…" : exact(bar, 2)}`);
   return [
-    [`Within L, ${nameOf(result.at)}`, exact(within, 2),
-      plain === undefined ? "bits per byte" : `bits; as trained ${exact(plainWithin, 2)}`],
-    ["Beyond L", beyond === undefined ? "–" : exact(beyond, 2), beyond === undefined ? "the text is too short"
-      : `bits; as trained ${plain === undefined ? "…" : exact(plain, 2)}`],
+    [`Within L, ${name}`, exact(within, 2), against(plainWithin)],
+    ["Beyond L", beyond === undefined ? "–" : exact(beyond, 2),
+      beyond === undefined ? "the text is too short" : against(plain)],
     [`Byte ${byte}, ${quoted(shown[byte])}`, exact(bits[byte - 1], 2), `bits; ${guessed}`],
   ];
 }

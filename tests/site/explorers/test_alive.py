@@ -170,3 +170,25 @@ def test_play_reads_the_text_from_its_beginning(opened):
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
     assert dials(page)["byte"] == 150
     expect(page.locator(".rb-stage .rb-ahead").first).not_to_have_css("visibility", "hidden")
+
+
+def test_what_was_read_grows_from_the_beginning(opened):
+    page = opened([Alive(length=150)], reduced_motion="no-preference")
+    paths = ".rb-stage svg path[style*='--rb-1'][style*='stroke-width: 2']"
+    whole = "(all) => all.map((one) => one.getAttribute('d').split(/[ML]/).length).reduce((a, b) => a + b)"
+    before = page.locator(paths).evaluate_all(whole)
+    page.evaluate(
+        """() => {
+          const [stage] = document.getElementsByClassName('rb-stage');
+          const paths = () => [...stage.querySelectorAll("path[style*='--rb-1'][style*='stroke-width: 2']")];
+          window.lengths = [];
+          new MutationObserver(() => window.lengths.push(
+            paths().reduce((sum, one) => sum + one.getAttribute('d').split(/[ML]/).length, 0)
+          )).observe(stage, { subtree: true, attributes: true, childList: true });
+        }"""
+    )
+    choose(page, "linear")
+    wait_for(page, "method", "linear")
+    page.wait_for_function("before => window.lengths.at(-1) === before", arg=before)
+    assert min(page.evaluate("window.lengths")) < before / 2
+    assert dials(page)["byte"] == 150
