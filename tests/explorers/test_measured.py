@@ -280,8 +280,8 @@ def test_loss_in_words():
     by, low, high = found["apart"][0][2]
     assert yarn == (
         f"At byte 1024, 4 times the trained length, YaRN (chosen β), s = 4 needs {two(-found['hereApart'][0])} fewer "
-        f"bits than the model as trained. Over bytes 513 to 1024, the difference is {signed(by)}. Its 95 % interval "
-        f"over seeds and files, {signed(low)} to {signed(high)}, does not contain 0."
+        f"bits than the model as trained. Over bytes 513 to 1024, the difference is {signed(by)}. Its 95 % interval, "
+        f"{signed(low)} to {signed(high)}, does not contain 0."
     )
     assert within.startswith("At byte 100, within the trained length, position interpolation, s = 4 needs ")
     assert "more bits than the model as trained. Over bytes 1 to 256, the difference is +" in within
@@ -301,9 +301,7 @@ def test_an_interval_with_0_in_it_in_words():
     figure = Measured()
     figure.measured["cells"][f"{PLAIN}/yarn_chosen/4"]["apart"]["python"][2] = [-0.01, -0.03, 0.01]
     [words] = js.describe(Measured, [figure.dials()])
-    assert words.endswith(
-        "the difference is −0.010. Its 95 % interval over seeds and files, −0.030 to +0.010, contains 0."
-    )
+    assert words.endswith("the difference is −0.010. Its 95 % interval, −0.030 to +0.010, contains 0.")
 
 
 def test_records_in_words():
@@ -352,6 +350,5 @@ def test_an_idle_dial_says_so():
 def test_the_note_says_that_the_numbers_are_stored_and_where_they_come_from():
     values = Measured().dials()
     assert js.inside(Measured, "return noteOf(input);", values) == (
-        "Drag across the picture to read other values. These are stored measurements (A CPU, "
-        "2026-01-31); this page only computes means over the three seeds."
+        "Drag across the picture to read other values. These are stored measurements (A CPU, 2026-01-31)."
     )

@@ -184,7 +184,7 @@ function titleOf({ show, run, measured }, wide) {
 
 // The name of the line with which the others are compared, or "" if there is none.
 function referenceOf({ show, run, measured }) {
-  if (show === "loss") return run === "schemes" ? "" : `last ${measured.length} bytes only`;
+  if (show === "loss") return run === "schemes" ? "" : `last ${measured.length} bytes`;
   return show === "retrieval" ? "guessing" : "picking one at random";
 }
 
@@ -201,7 +201,8 @@ function itemsOf(dials, data) {
 // shows their values.
 function namesOf({ from, to, top, floor }, dials, data, points) {
   if (dials.run === "schemes") return [];
-  return named(itemsOf(dials, data).map((item, k) => ({ ...item, points: points[k] })), [from, top, to, floor]);
+  const under = dials.show === "loss" ? 8 : 0; // a name may hang over the axis, so that it needn't cross its own curve
+  return named(itemsOf(dials, data).map((item, k) => ({ ...item, points: points[k] })), [from, top, to, floor + under]);
 }
 
 // The largest number of rows that the legend needs for any values at the chosen position, so that nothing below it
@@ -305,7 +306,7 @@ function differences(plot, dials, data, head) {
     return `${apartText(mean)}${wide ? ` (${apartText(start)} to ${apartText(stop)})` : ""}`;
   };
   const title = schemes ? "Difference from RoPE, base 10⁴"
-    : `Difference from model as trained${both && one ? `: ${textOf(band)}` : ""}`;
+    : "Difference from the model as trained";
   const told = follows ? "; beyond L, the texts end where the band ends" : " over seeds and files";
   const heading = titled(0, head, title, schemes
     ? `${wide ? "By band: a dot for each seed" : "● each seed"}, a ring for their mean`

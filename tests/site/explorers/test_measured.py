@@ -92,7 +92,7 @@ def test_lines_stand_where_they_belong(opened, width, choice):
     lengths = {"L": LENGTH} | ({f"{s} L": s * LENGTH} if (s := expected["factor"]) else {})
     for name, place in lengths.items():
         assert (f"{name} = {place}" if width > 700 else name) in texts(page)
-    assert "last 256 bytes only" in texts(page)
+    assert "last 256 bytes" in texts(page)
 
 
 def middles(page: Page, width: int) -> list[float]:
@@ -124,8 +124,8 @@ def test_differences_with_their_intervals(opened, width):
     assert fills == [False, True, True, True]
     if width > 700:
         mean, low, high = apart[expected["band"]]
-        text = f"Difference from model as trained: {mean:+.3f} ({low:+.3f} to {high:+.3f})"
-        assert text.replace("-", "−") in texts(page)
+        text = f"the difference is {mean:+.3f}. Its 95 % interval, {low:+.3f} to {high:+.3f}, does not"
+        expect(page.locator(".rb-summary")).to_contain_text(text.replace("-", "−"))
     else:
         assert {f"{mean:+.3f}".replace("-", "−") for mean, *_ in apart} <= set(texts(page))
     spans = [line[:, 1] for line in of(page, CSS_BLUE, 1.5) if len(line) == 2 and line[0, 0] == line[1, 0]][-4:]
@@ -160,7 +160,7 @@ def test_all_schemes(opened):
     names = texts(page)
     for value in expected["here"]:
         assert any(name.endswith("–" if value is None else f"{value:.2f}") for name in names)
-    assert "last 256 bytes only" not in names
+    assert "last 256 bytes" not in names
     expect(page.locator(".rb-stats")).to_contain_text("Fewest: ALiBi")
     expect(page.locator(".rb-summary")).to_contain_text("These schemes have no value here: learned.")
     # There is one dot per seed. The reading line has dots for eight schemes. Below it, seven schemes have dots in all
@@ -218,7 +218,7 @@ def limits(page: Page, trait: str) -> str:
 
 def test_a_dial_without_effect_says_so_and_stays(opened):
     page = opened([Measured()])
-    note = "These are stored measurements (A CPU, 2026-01-31); this page only computes"
+    note = "These are stored measurements (A CPU, 2026-01-31)."
     expect(page.locator(".rb-note")).to_contain_text(note)
     assert limits(page, "factor") == "For texts of up to s·L bytes, s times the trained length."
     page.get_by_role("switch", name="Fine-tuned").check()
