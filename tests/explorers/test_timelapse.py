@@ -66,9 +66,11 @@ def test_the_cache_in_words():
     assert alone == "The only token is rotated with the trained base, 10000, so every score is right."
     every = "All 64 tokens, including the query, are rotated with the trained base, 10000, so every score is right."
     assert trained == every
-    assert "The 64 keys before it keep 1 older base." in first
-    error = oracle(Timelapse).compute(cases[-1])["error"]
+    assert "the 64 keys before it keep 1 older base, so" in first
     assert later == (
-        f"The query, token 160, is rotated with base 25750. The 159 keys before it keep 96 older bases. For random q "
-        f"and k its scores are off by {error:.2f} times their own spread; unrelated scores would be off by 1.41."
+        "The query, token 160, is rotated with base 25750, but the 159 keys before it keep 96 older bases, so its "
+        "scores are wrong."
     )
+    error = oracle(Timelapse).compute(cases[-1])["error"]
+    stats = js.inside(Timelapse, "return input.map((values) => stats(compute(values), values));", [cases[-1]])[0]
+    assert stats[0] == ["Error of its scores", f"{error:.2f}", "times their spread, for random q and k"]

@@ -5,7 +5,7 @@ import { hundredths, invFreq, lastCall } from "./kit/rope.js";
 import { count, exact, tidy } from "./kit/text.js";
 import { css, mix } from "./kit/colours.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, fitCanvas, lined, niceStep, packCells, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, fitCanvas, lined, niceStep, OUTLINED, packCells, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { panels } from "./kit/panels.js";
@@ -110,7 +110,7 @@ function build(stage, app) {
     const panel = panelAt(width, most);
     const height = Math.min(most, 560);
     const [cells, errors] = [panel !== 1, panel !== 0];
-    const deep = panel === null ? Math.round(height * 0.42) : height - CELLS - LEGEND; // height of the tokens
+    const deep = panel === null ? Math.round(height * 0.34) : height - CELLS - LEGEND; // height of the tokens
     const head = panel === null ? CELLS + deep + LEGEND + 12 : 0; // top of the curve's title
     const packed = packCells(values.room, [0, CELLS, width, deep], 0);
     const highest = baseAt(values.room, values);
@@ -131,7 +131,7 @@ function build(stage, app) {
     put(whole, { style: `position: relative; height: ${height}px` });
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     redrawn(picture, () => [
-      ...(cells ? [queryMark(packed, values), ...keyTitle(data, values),
+      ...(cells ? [queryMark(packed, values), ...keyTitle(values),
         ...legend(CELLS + deep + 18, values, highest, paints)] : []),
       ...(errors ? [...errorTitle(head), ...curve(plot, data, values)] : []),
     ]);
@@ -188,9 +188,8 @@ function queryMark({ cell, centre }, { length }) {
     style: "fill: none; stroke: var(--rb-ink); stroke-width: 2" });
 }
 
-function keyTitle({ bases }, { length }) {
-  return titled(0, 0, `Cached keys of a text of ${count(length, "token")}`,
-    `The query, outlined, has base ${tidy(bases.at(-1))}`);
+function keyTitle({ length }) {
+  return titled(0, 0, `Cached keys of a text of ${count(length, "token")}`, "The query is outlined");
 }
 
 function errorTitle(y) {
@@ -221,7 +220,7 @@ function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained
     svg("path", { d: `M${x(position).toFixed(1)},${top - 2}V${floor}`, ...style }),
     svg("text", {
       x: Math.min(to - textWidth(name, 12), x(position) + 5), y: top + 8, "font-size": 12, class: "rb-quiet",
-      style: "paint-order: stroke; stroke: var(--rb-paper); stroke-width: 4",
+      ...OUTLINED,
     }, name),
   ];
   const line = keys.map((key, k) => `${hundredths(x(key))},${hundredths(y(errors[k]))}`).join("L");
@@ -238,15 +237,22 @@ function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained
   ];
 }
 
-function describe({ bases, error }, { length, trained_length, base }) {
+function stats({ scale, error }, { length, trained_length }) {
+  return [
+    ["Error of its scores", exact(error, 2), "times their spread, for random q and k"],
+    ["Scale", tidy(scale), ""],
+    ["Bases in the cache", String(Math.max(1, length - trained_length + 1)), `of ${count(length, "token")}`],
+  ];
+}
+
+function describe({ bases }, { length, trained_length, base }) {
   if (length <= trained_length) {
     const all = length === 1 ? "The only token is" : `All ${length} tokens, including the query, are`;
     return `${all} rotated with the trained base, ${tidy(base)}, so every score is right.`;
   }
   const older = length - trained_length; // the number of keys whose base differs from the query's
-  return `The query, token ${length}, is rotated with base ${tidy(bases.at(-1))}. The ${length - 1} keys before it `
-    + `keep ${count(older, "older base")}. For random q and k its scores are off by `
-    + `${exact(error, 2)} times their own spread; unrelated scores would be off by ${exact(Math.SQRT2, 2)}.`;
+  return `The query, token ${length}, is rotated with base ${tidy(bases.at(-1))}, but the ${length - 1} keys before `
+    + `it keep ${count(older, "older base")}, so its scores are wrong.`;
 }
 
 export default explorer({
@@ -256,10 +262,6 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ scale, bases, error }, { length, trained_length }) => [
-    ["Error of its scores", exact(error, 2), "times their own spread"],
-    ["Base of the query", tidy(bases.at(-1)), `scale ${tidy(scale)}`],
-    ["Bases in the cache", String(Math.max(1, length - trained_length + 1)), `of ${count(length, "token")}`],
-  ],
+  stats,
   describe,
 });

@@ -43,7 +43,7 @@ class Timelapse(Explorer):
         min=1,
         max=MOST_LENGTH,
         log=True,
-        label="Length now n",
+        label="Length n",
         below="a text has at least one token",
         above="the figure has no more cells",
         note="The last token is the query.",

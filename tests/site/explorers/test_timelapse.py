@@ -36,7 +36,7 @@ def test_tokens_have_the_colour_of_their_base(opened, width, setting):
         """() => { const e = document.querySelector('canvas'); const r = e.getBoundingClientRect();
           return [r.width, r.height]; }"""
     )
-    stage, deep = centres[0], 320 if width == 390 else 235
+    stage, deep = centres[0], 320 if width == 390 else 190
     cell = min(96, stage)
     while math.ceil(figure.room / (stage // cell)) * cell > deep:
         cell -= 1
@@ -75,7 +75,7 @@ def test_pointer_and_keys_move_the_end_of_the_text(opened):
     page = opened([Timelapse()], viewport={"width": 760, "height": 1000})
     pad = page.get_by_role("slider", name=re.compile("^Length of the text"))
     box = pad.bounding_box()
-    columns, cell = 29, 26  # the picture is 734 pixels wide and 235 high
+    columns, cell = 29, 21  # the picture is 670 pixels wide and 190 high
     pitch = box["width"] / columns
     page.mouse.move(box["x"] + 3.5 * pitch, box["y"] + 2.5 * cell)
     page.mouse.down()
