@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import torch
@@ -79,8 +80,9 @@ def test_what_is_wrong_is_named(attend):
     for given, name in ((([1.0], k, v), "q"), ((q, [1.0], v), "k"), ((q, k, [1.0]), "v")):
         with pytest.raises(TypeError, match=f"{name} must be a floating-point tensor, got list"):
             attend(R.ALiBi(HEADS), *given)
-    with pytest.raises(ValueError, match=r"q must be \(…, heads, seq, dim\), got \(\)"):
-        attend(R.ALiBi(HEADS), torch.tensor(1.0), k, v)
+    for wrong in (torch.tensor(1.0), torch.ones(5, 8)):
+        with pytest.raises(ValueError, match=re.escape(f"q must be (…, heads, seq, dim), got {tuple(wrong.shape)}")):
+            attend(R.ALiBi(HEADS), wrong, k, v)
 
 
 def test_attention_by_hand():

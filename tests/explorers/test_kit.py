@@ -567,3 +567,10 @@ def test_a_name_is_beside_a_steep_curve():
     [steep] = js.kit(FREE, [{"name": "steep", "points": [[0, 200], [100, 190], [140, 0]]}])
     across = 100 + 40 * (190 - steep["y"] + 4) / 190
     assert min(abs(steep["x"] - across), abs(steep["x"] + 35 - across)) < 16
+
+
+def test_an_axis_has_the_finest_round_step_that_fits():
+    sizes = [0.02, 0.07, 0.3, 1, 1.9, 4, 7, 12, 37, 90, 250]
+    round_steps = sorted(factor * 10.0**power for factor in (1, 2, 5) for power in range(-4, 4))
+    expected = [next(step for step in round_steps if 4 * step >= size * (1 - 1e-9)) for size in sizes]
+    assert js.kit("return input.map((size) => stepOf(size, 4));", sizes) == pytest.approx(expected)
