@@ -169,7 +169,7 @@ def _returned(answer: object, arguments: Sequence, about: str) -> object:
         said = f"it raised {type(error).__name__}: {error}. {about}"
         return Feedback("raises", said)
     if result is None or result is ...:
-        return Feedback("nothing", "the function returns nothing yet.")
+        return Feedback("nothing", "the function returns nothing.")
     return result
 
 
