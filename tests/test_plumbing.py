@@ -124,6 +124,20 @@ def test_a_table_is_wide_if_its_words_are():
     assert "full-width" not in box(6, "book-table guide-table")
 
 
+def test_only_sentences_in_many_columns_become_paragraphs():
+    def classes(*cells):
+        body = nodes.tbody("", *(nodes.row("", *(nodes.entry("", nodes.paragraph(text=one)) for one in cells)),) * 2)
+        document = new_document("page")
+        document += nodes.table("", nodes.tgroup("", body))
+        wrapping.ProseTables(document).run()
+        return document[0]["classes"]
+
+    sentence = "frequencies stay fixed"
+    assert classes(*4 * [sentence]) == ["prose"]
+    assert classes(*3 * [sentence]) == []
+    assert classes(*3 * [sentence], "no") == []
+
+
 def least_width(table):
     return wrapping.least_width(BeautifulSoup(table, "html.parser"))
 

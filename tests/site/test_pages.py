@@ -121,6 +121,10 @@ def mathematics(page: Page) -> Checks:
     yield "a formula is cut off, or meets its number", page.evaluate(CUT_FORMULAS)
 
 
+CUT_SENTENCES = """() => [...document.querySelectorAll('table.prose')].filter(
+    (one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText.slice(0, 60))"""
+
+
 # Finds displayed formulas that have to be scrolled, and those that their number overprints.
 CUT_FORMULAS = """() => [...document.querySelectorAll('div.math')].filter((box) => {
   if (!box.getClientRects().length) return false; // folded away
@@ -344,6 +348,7 @@ def phone(page: Page, path: str) -> Checks:
         page.wait_for_timeout(200)
     if path in PAGES:
         yield "a formula is cut off on a phone", page.evaluate(CUT_FORMULAS)
+        yield "a table of sentences is cut off on a phone", page.evaluate(CUT_SENTENCES)
         for kind, found in page.evaluate(LABELS).items():
             yield f"a figure's words {kind} on a phone", found
     yield "a phone needs a sideways scroll", wide != [390, 0] and wide
