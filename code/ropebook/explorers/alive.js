@@ -305,7 +305,7 @@ function curves(plot, data, { result }, width, read) {
     svg("text", { x: limit - 4, y: top + 10, "font-size": 12, "text-anchor": "end" }, `L = ${TRAINED}`),
     svg("text", { x: to, y: floor + 34, "font-size": 12, "text-anchor": "end", class: "rb-quiet" }, "byte"),
     ...items.flatMap(({ points: whole, look, more }, k) => {
-      const all = k ? whole : whole.slice(0, read);
+      const all = k ? whole : whole.slice(0, read); // the model as trained has been read before
       return [
         svg("path", { d: pathOf(all.slice(data.byte - 1)), ...styled(look), class: `rb-ahead ${more.class ?? ""}` }),
         svg("path", { d: pathOf(all.slice(0, data.byte)), ...styled(look), ...more }),

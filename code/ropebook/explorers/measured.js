@@ -305,8 +305,7 @@ function differences(plot, dials, data, head) {
     const [mean, start, stop] = one[b];
     return `${apartText(mean)}${wide ? ` (${apartText(start)} to ${apartText(stop)})` : ""}`;
   };
-  const title = schemes ? "Difference from RoPE, base 10⁴"
-    : "Difference from the model as trained";
+  const title = `Difference from ${schemes ? "RoPE, base 10⁴" : "the model as trained"}`;
   const told = follows ? "; beyond L, the texts end where the band ends" : " over seeds and files";
   const heading = titled(0, head, title, schemes
     ? `${wide ? "By band: a dot for each seed" : "● each seed"}, a ring for their mean`

@@ -95,8 +95,8 @@ def shifted(
     """Shift the rows of x (T, 2T − 1) so that in the result (T, T), column n of row m has distance m − n. The columns
     of x belong to the distances T − 1 … −(T − 1).
 
-    We prepend a column of zeros, and then read the same numbers in rows that are one entry shorter. Each row then
-    starts one entry later than the one before, so no lookups are needed.
+    We prepend a column of zeros, skip the first T numbers, and read the others in rows that are one entry shorter. Each
+    row then starts one entry earlier in its list than the one before, so no lookups are needed.
 
     >>> shifted(torch.tensor([[1, 0, -1], [1, 0, -1]]))
     tensor([[ 0, -1],
