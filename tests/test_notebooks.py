@@ -602,6 +602,8 @@ def test_notebooks_are_written_beside_another_build_or_none_at_all(tmp_path, ran
     book = Book(tmp_path, pages)
     monkeypatch.setattr(notebooks.NotebookBuilder, "chapter", lambda self, docname: book.chapter(docname))
     out, before = tmp_path / "beside", book.app.builder
+    out.mkdir()
+    (out / "a_page_that_is_gone.ipynb").write_text("{}")
     notebooks.write_beside(book.app, out)
     assert sorted(path.name for path in out.iterdir()) == ["bad.ipynb", "turns.ipynb"]
     assert (out / "turns.ipynb").read_text() == nbformat.writes(book.notebook("turns")) + "\n"

@@ -147,7 +147,7 @@ class LabBuilder(NotebookBuilder):
 
 def write_beside(app: Sphinx, out: Path) -> None:
     """Write the notebooks into `out` at the end of another build, using the pages that the other build has already
-    read."""
+    read. Notebooks of pages that no longer exist are removed from `out`."""
     other = app.builder
     app.builder = builder = NotebookBuilder(app, app.env)  # references are resolved for this builder
     try:
@@ -156,6 +156,9 @@ def write_beside(app: Sphinx, out: Path) -> None:
         for docname in builder.get_outdated_docs():
             builder.write_doc(docname, app.env.get_and_resolve_doctree(docname, builder))
         builder.finish()
+        for path in out.glob("*.ipynb"):
+            if path.stem not in builder.texts:
+                path.unlink()
     finally:
         app.builder = other
 
