@@ -2,6 +2,7 @@
 
     decay.html#the-base: decay_base.html#the-base
     decay.html#sweep: decay_base.html#sweep           # an explorer, with whatever dials the address gives
+    derivation.html#wheel: derivation.html#lock       # an explorer with a new name, likewise
     distance.html: decay.html                         # a page that no longer exists
 
 Each page contains the lines of this table that concern it, and its script redirects readers accordingly. Without a

@@ -16,12 +16,17 @@
   }
 
   // The new address of a fragment, or undefined. A fragment is the id of a heading or an equation, or the dials of
-  // explorers: #name.dial=value&…. Only the table's own entries count, not properties that every object has.
+  // explorers: #name.dial=value&…. The first explorer decides on the page, and each gets its new name. Only the table's
+  // own entries count, not properties that every object has.
   function targetOf(fragment, moved) {
     if (Object.hasOwn(moved, fragment)) return moved[fragment];
-    const name = fragment.split("&")[0].replace(/\.[^.=]*=.*$/s, "");
-    if (fragment === name || !Object.hasOwn(moved, name)) return undefined;
-    return `${moved[name].split("#")[0]}#${fragment}`;
+    const entries = fragment.split("&").map((entry) => {
+      const name = entry.replace(/\.[^.=]*=.*$/s, "");
+      const [page, newName = name] = name !== entry && Object.hasOwn(moved, name) ? moved[name].split("#") : [""];
+      return { page, text: newName + entry.slice(name.length) };
+    });
+    const renamed = entries.map(({ text }) => text).join("&");
+    return entries[0].page || renamed !== fragment ? `${entries[0].page}#${renamed}` : undefined;
   }
 
   if (typeof document === "undefined") {

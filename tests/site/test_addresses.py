@@ -69,7 +69,8 @@ def pages_with(chromium, tmp_path):
         context.close()
 
 
-TABLE = '{"a-heading": "new.html#another", "distance": "new.html#distance"}'
+TABLE = """{"a-heading": "new.html#another", "distance": "new.html#distance", "lock": "old.html#compass",
+    "gone": "new.html#arrived"}"""
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,10 @@ TABLE = '{"a-heading": "new.html#another", "distance": "new.html#distance"}'
         ("a-heading", "new.html#another"),
         ("distance", "new.html#distance"),
         ("distance.query=5&distance.length=64", "new.html#distance.query=5&distance.length=64"),
+        ("lock", "old.html#compass"),
+        ("lock.m=3&lock.n=0", "old.html#compass.m=3&compass.n=0"),
+        ("bank.position=3&lock.m=3", "old.html#bank.position=3&compass.m=3"),
+        ("gone.m=3&bank.position=3", "new.html#arrived.m=3&bank.position=3"),
         ("here", "old.html#here"),
         ("bank.position=3&distance.query=5", "old.html#bank.position=3&distance.query=5"),
     ],
