@@ -62,7 +62,22 @@ class Wrapping(HtmlFormatter):
         text = next(self.texts)
         if len(text) <= FITS:
             return line
-        return f'<span class="long in-{min(len(text) - len(text.lstrip()), DEEPEST)}">{line}</span>'
+        depth = min(len(text) - len(text.lstrip()), DEEPEST)
+        return f'<span class="long in-{depth}">{with_breaks(line)}</span>'
+
+
+def with_breaks(line: str) -> str:
+    """Let a line of highlighted code break before a dot and after a bracket, so that it need not break inside a name.
+    Small numbers such as 1e-16 are kept whole.
+
+    >>> with_breaks('<span class="n">a</span><span class="o">.</span><span class="n">b</span>')
+    '<span class="n">a</span><wbr><span class="o">.</span><span class="n">b</span>'
+    >>> with_breaks("the sum is one: 2e-16")
+    'the sum is one: <span class="whole">2e-16</span>'
+    """
+    line = line.replace('<span class="o">.</span>', '<wbr><span class="o">.</span>')
+    line = re.sub(r'<span class="p">[^<]*[(\[{]</span>', r"\g<0><wbr>", line)
+    return re.sub(r"(?<![\w.>])\d[\d.]*e-\d+(?![\w<])", r'<span class="whole">\g<0></span>', line)
 
 
 class PrintedColumns(SphinxPostTransform):
