@@ -17,6 +17,8 @@ NUMBER = re.compile(
     r"(?:[<>≤≥≈±~]\s*)?[-−+]?\.?\d\S*(?:\s(?:[±%×·]|\S*\d)\S*)*|[-−–+]?∞|NaN|–|"
 )
 MISSING = "–"
+# In a column of numbers, these words stand for a number that doesn't exist or isn't known.
+NO_NUMBER = {"never", "no", "none", "?", "·"}
 # A cell with more characters than this takes up several lines on a phone, so its column must not be too narrow.
 SENTENCE = 24
 # If the names of rows share this many words at their end, these words move into the heading.
@@ -300,7 +302,13 @@ def _best_rows(head: str, cells: Sequence, which: str) -> set[int]:
 
 
 def _numeric(cells: list[str]) -> bool:
-    return all(NUMBER.fullmatch(cell) for cell in cells)
+    """Return whether a column contains numbers. Where there is no number, a cell may say so.
+
+    >>> _numeric(["12", "never"]), _numeric(["never", "no"]), _numeric(["12", "twelve"])
+    (True, False, False)
+    """
+    stated = [cell for cell in cells if cell not in NO_NUMBER]
+    return bool(stated) and all(NUMBER.fullmatch(cell) for cell in stated)
 
 
 def _kind(cells: list[str]) -> str:
