@@ -61,9 +61,9 @@ def test_a_chapter_ends_with_where_one_is_and_what_comes_next():
 @together(
     ("here", "said"),
     [
-        ("attention", "Next: Sinusoidal positions"),
+        ("attention", "Next chapter: Sinusoidal positions"),
         ("complex_plane", "Back to the story: Implementing RoPE"),
-        ("relatives", "Next: Beyond the line"),
+        ("relatives", "Next chapter: Beyond the line"),
         ("extrapolation", "That was the story. The rest is optional."),
     ],
 )

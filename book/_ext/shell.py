@@ -193,7 +193,7 @@ def add_first_line(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     name = PurePosixPath(docname).name
     asked = exercises(doctree)
     more = ""
-    if asked is not None:
+    if asked is not None and not name.endswith("_exercises"):
         more = f'<span class="noprint">, plus <a href="#{asked["ids"][0]}">exercises</a></span>'
     folder = f"{app.builder.get_relative_uri(docname, 'index').rpartition('/')[0]}/notebooks"
     line = (

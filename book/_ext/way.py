@@ -157,7 +157,7 @@ def end_map(way: Way, here: str) -> str:
         first = '<p class="way-heading way-first">That was the story. The rest is optional.</p>' + practice(way)
     elif following is not None:
         back = way.named(here).optional and not following.optional
-        what = "Back to the story" if back else "Next"
+        what = "Back to the story" if back else "Next chapter"
         first = f'<p class="way-heading way-first">{what}: {link(following)}</p>'
     return f'<nav class="way" aria-label="The way through the book">{first}{tiles(way, here, whole=False)}</nav>'
 
