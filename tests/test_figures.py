@@ -376,12 +376,6 @@ def test_a_wide_figure_is_drawn_again_for_phones(monkeypatch, width, phone):
         assert set(sizes[0]) == set(sizes[1]) == {"12"}
 
 
-def test_a_figure_that_scrolls_keeps_its_width_and_is_drawn_once(monkeypatch):
-    fig, _ = figures.figure(600, 200)
-    (svg,) = ElementTree.fromstring(shown(monkeypatch, fig, ALT, scrolls=True)["text/html"]).iter("svg")
-    assert "min-width: 550px" in svg.get("style")
-
-
 def test_display_figure_without_a_caption(monkeypatch):
     bundle = shown(monkeypatch, lines(), ALT)
     assert bundle["text/plain"] == f"Figure: {ALT}"

@@ -415,9 +415,7 @@ def _check_meaning(drawing: str, words: str) -> None:
             )
 
 
-def display_figure(
-    fig, alt: str, caption: str | None = None, *, scrolls: bool = False
-) -> None:
+def display_figure(fig, alt: str, caption: str | None = None) -> None:
     """Show the figure in a notebook and on the site, with its accessible name and a caption below it.
 
     A wide figure is drawn twice. The second drawing is narrower, with letters of the same size. It is hidden, and only
@@ -427,8 +425,6 @@ def display_figure(
         fig: a matplotlib figure drawn with this module's colours only.
         alt: what the figure shows, in at least 20 characters.
         caption: plain text under the figure. It says what to look at, or where and when the data were measured.
-        scrolls: whether the figure keeps its width on phones and scrolls sideways. This is for figures with too many
-            numbers side by side.
 
     Raises:
         ValueError: as for `svg`; also for a legend, more than `MOST_COLOURS` colours in one panel, green without a
@@ -442,17 +438,9 @@ def display_figure(
     )
     drawing = svg(fig, alt)
     _check_meaning(drawing, f"{alt} {caption}")
-    width = 72 * fig.get_figwidth()
-    look = "margin: 1em 0"
-    if scrolls:
-        look += "; overflow-x: auto"
-        # so that letters with 12 pixels don't shrink below 11
-        drawing = drawing.replace(
-            "width: 100%", f"width: 100%; min-width: {11 / 12 * width:.0f}px", 1
-        )
-    elif width > NARROW + 1:
+    if 72 * fig.get_figwidth() > NARROW + 1:
         drawing += _narrow(fig, alt)
-    markup = f'<figure class="fig" style="{look}">{drawing}{text}</figure>'
+    markup = f'<figure class="fig" style="margin: 1em 0">{drawing}{text}</figure>'
     plain = f"Figure: {alt}" + (f"\n{caption}" if caption else "")
     display({"text/html": markup, "text/plain": plain}, raw=True)
 
