@@ -355,6 +355,7 @@ def _html(
 def _marked_up(cell: str) -> str:
     if isinstance(cell, Signs):
         signs = escape("".join(sign for sign, _ in cell.signs))
+        signs = re.sub("...(?=.)", r"\g<0><wbr>", signs)  # many signs may go on below
         return (
             f'<span aria-hidden="true">{signs}</span>{SPOKEN.format(escape(cell))}'
         )
