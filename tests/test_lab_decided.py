@@ -75,17 +75,20 @@ def test_another_rule_or_other_weights_are_refused(tmp_path):
 
 
 def test_tables_show_signs_stars_and_what_was_not_asked(found):
-    columns = decided.methods(found)
+    columns = decided.methods(found, "loss")
     row = {head: column[columns["method"].index("Self-Extend")] for head, column in columns.items()}
-    assert row["loss within L"] == "+0.00"
-    assert row["loss beyond L"].startswith("−")
-    assert row["loss beyond L"].endswith("*")
+    assert row["within L"] == "+0.00"
+    assert row["beyond L"].startswith("−")
+    assert row["beyond L"].endswith("*")
+    assert list(decided.methods(found, "answers")) == ["method", *decided.COLUMNS["answers"]]
+    with pytest.raises(ValueError, match="kind must be one of"):
+        decided.methods(found, "records")
     rows = decided.verdicts(
         found, ["kept sinusoidal", "RoPE extrapolates better language", "RoPE extrapolates better python"]
     )
     assert rows["claim"][0].startswith("sinusoidal: as many")
     assert rows["claim"][2] == decided.verdict(found, "RoPE extrapolates better python")["text"]
     assert rows["outcome"] == ["holds", "not asked", "holds"]
-    assert rows["difference"][1] == "–"
+    assert rows["mean"][1] == "–"
     with pytest.raises(ValueError, match="id must be one of"):
         decided.verdict(found, "nothing")

@@ -41,6 +41,23 @@ def test_a_change_is_less_the_model_as_it_is():
         O.mapped(FOUND, "none")
 
 
+def test_the_map_has_a_row_for_each_pair_and_a_column_for_each_seed(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(O, "display_figure", lambda fig, alt, caption: drawn.append(fig))
+    maps = {name: one | {"periods": [100, 300]} for name, one in FOUND["maps"].items()}
+    where = {"device": "a processor", "date": "2026-01-01", "torch": "2", "command": "none", "seed": None}
+    O.causal_map({"maps": maps, "provenance": where}, ["rope-100"], "halved", "order", "alt", "A caption.")
+    [ax] = drawn[0].axes
+    written = {text.get_position(): text.get_text() for text in ax.texts}
+    assert {(at, row): written[at + 0.5, row + 0.5] for at in (0, 1) for row in (0, 1)} == {
+        **{(at, 0): "0" for at in (0, 1)},
+        **{(at, 1): "50" for at in (0, 1)},
+    }
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1"]
+    assert "RoPE, base 100" in [text.get_text() for text in ax.texts]
+    assert [list(line.get_ydata()) for line in ax.lines] == [[1, 1]] * 2
+
+
 def test_the_head_that_tells_has_the_largest_contrast():
     one = FOUND["maps"]["rope-100-0"]
     assert O.telling_head(one, 2) == (1, 0)
@@ -50,8 +67,8 @@ def test_the_head_that_tells_has_the_largest_contrast():
 def test_bands_are_means_over_seeds_and_stand_beside_the_model_as_it_is():
     columns = O.of_bands(FOUND, "rope-100")
     assert columns["pairs"] == ["as trained", "fast: 0 to 0", "middle: 1 to 3"]
-    assert np.allclose(columns["order score from L to 2 L, if halved"], [0.1, 0.1, 1.0])
-    assert np.allclose(columns["records found within L, if held still"], [0.9, 0.9, 1.0])
+    assert np.allclose(columns["order, halved"], [0.1, 0.1, 1.0])
+    assert np.allclose(columns["records, still"], [0.9, 0.9, 1.0])
 
 
 @together(("id", "times"), [("linear/8", 8), ("yarn/8", 8), ("log_n", 1), ("ntk/8", None)])

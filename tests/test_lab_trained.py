@@ -68,15 +68,15 @@ def test_models_trained_further_have_a_row_for_each_number_of_steps_and_base(fou
     order = results.load("order")
     columns = T.further(found, order)
     rows = list(zip(columns["more steps"], columns["base"], strict=True))
-    assert sorted(rows) == sorted((steps, base) for steps in (0, *variants.RAISED_STEPS) for base in (10_000, 500_000))
-    at = rows.index((60, 500_000))
+    assert sorted(rows) == sorted((steps, base) for steps in (0, *variants.RAISED_STEPS) for base in ("10⁴", "5·10⁵"))
+    at = rows.index((60, "5·10⁵"))
     told = [results.load(f"rope-10000-{seed}-3200-raised_base_60-8")["development"]["python"] for seed in trials.SEEDS]
     assert columns["loss, 4 L to 8 L"][at] == pytest.approx(np.mean([row[-1] for one in told for row in one]), abs=1e-3)
     untrained = order["cells"][f"{PLAIN}/raised_base"]
     scores = [
         one["order short"]["score"] for seed, one in zip(untrained["seeds"], untrained["each"], strict=True) if seed < 3
     ]
-    assert columns["order at short distances"][rows.index((0, 500_000))] == pytest.approx(np.mean(scores))
+    assert columns["order, short"][rows.index((0, "5·10⁵"))] == pytest.approx(np.mean(scores))
 
 
 def test_the_rate_of_the_table_is_the_best_candidate():

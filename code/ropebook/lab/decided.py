@@ -25,12 +25,16 @@ from ropebook.lab.tables import signed, with_interval
 Columns = dict[str, list]
 _MODELS = (EXTENDED_ID, *SCHEMES)
 COLUMNS = {
-    "loss beyond L": "beats plain {} python",
-    "loss within L": "cost {} python",
-    "loss beyond L, against the last L bytes": "worth {} python",
-    "records beyond L": "retrieval {}",
-    "order beyond L": "order {}",
-    "order, short distances": "order short {}",
+    "loss": {
+        "beyond L": "beats plain {} python",
+        "within L": "cost {} python",
+        "beyond L, against the last L bytes": "worth {} python",
+    },
+    "answers": {
+        "records beyond L": "retrieval {}",
+        "order beyond L": "order {}",
+        "order, short distances": "order short {}",
+    },
 }
 """The columns of `methods`: the claim behind each, with a place for the method's
 name."""
@@ -168,16 +172,16 @@ def verdict(found: Mapping, id: str) -> Mapping:
 
 
 def verdicts(found: Mapping, ids: Sequence[str]) -> Columns:
-    """Tabulate claims with their differences, 95 % intervals and outcomes.
+    """Tabulate claims with their outcomes, mean differences and 95% intervals.
 
     The table shows the results for all seeds, and for the new seeds alone.
     """
     rows = [verdict(found, id) for id in ids]
-    new = f"difference with only seeds {' and '.join(map(str, found['new']))}"
+    new = f"with only seeds {' and '.join(map(str, found['new']))}"
     return {
         "claim": [_titled(one["text"]) for one in rows],
-        "difference": [_difference(one["all"]) for one in rows],
         "outcome": [one["all"]["outcome"] for one in rows],
+        "mean": [_difference(one["all"]) for one in rows],
         new: [
             f"{_difference(one['new'])}: {one['new']['outcome']}"
             if "mean" in one["new"]
@@ -187,15 +191,15 @@ def verdicts(found: Mapping, ids: Sequence[str]) -> Columns:
     }
 
 
-def methods(found: Mapping) -> Columns:
+def methods(found: Mapping, kind: str) -> Columns:
     """Tabulate what each method changes on Python code, compared with plain RoPE.
 
-    A star marks a difference that the rule considers certain.
+    ``kind`` is "loss" or "answers". A star marks a difference that the rule considers certain.
     """
     columns: Columns = {
         "method": [TITLES[name.partition("/")[0]] for name in rule_two.METHODS]
     }
-    for head, id in COLUMNS.items():
+    for head, id in COLUMNS[checks.choice("kind", kind, COLUMNS)].items():
         column = []
         for name in rule_two.METHODS:
             one = verdict(found, id.format(name))["all"]

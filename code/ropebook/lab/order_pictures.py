@@ -13,12 +13,14 @@ from ropebook import checks, results
 from ropebook.figures import (
     BLUE,
     MUTED,
+    NARROW,
     ORANGE,
     display_figure,
     figure,
     heatmap,
     name_line,
 )
+from ropebook.lab.asking import KINDS
 from ropebook.lab.causal import WAYS, at_length, periods
 from ropebook.lab.claims import TITLES
 from ropebook.lab.extensions import Extension
@@ -76,23 +78,38 @@ def causal_map(
 ) -> None:
     """Draw how far the score moves, in hundredths, when only one pair is changed.
 
-    There is a row for each seed of each model, and a column for each pair. A bar marks the right edge of the last pair
+    There is a row for each pair, and a column for each seed of each model. A bar marks the lower edge of the last pair
     that completes a turn within L.
     """
-    maps = [one for id in ids for one in mapped(found, id)]
-    rows = [
-        f"{SCHEMES[id_of(one['model'])[0].removesuffix('-3200')].title}, seed {id_of(one['model'])[1]}"
-        for one in maps
-    ]
-    values = 100 * change(maps, way, layout)
-    fig, ax = figure(640, 70 + 32 * len(rows))
-    columns = [str(pair) for pair in range(values.shape[1])]
-    heatmap(ax, values, rows=rows, columns=columns, form="{:.0f}", limit=100.0)
-    ax.set_xlabel("pair, from the fastest", labelpad=7)
-    for row, one in enumerate(maps):
+    models = {id: mapped(found, id) for id in ids}
+    maps = [one for of_model in models.values() for one in of_model]
+    values = 100 * change(maps, way, layout).T
+    fig, ax = figure(NARROW, 80 + 21 * len(values))
+    heatmap(
+        ax,
+        values,
+        rows=[str(pair) for pair in range(len(values))],
+        columns=[str(id_of(one["model"])[1]) for one in maps],
+        form="{:z.0f}",
+        limit=100.0,
+    ).set(aspect="auto", xlabel="seed", ylabel="pair, from the fastest")
+    start = 0
+    for id, of_model in models.items():
+        title = SCHEMES[id.removesuffix("-3200")].title
+        middle = start + len(of_model) / 2
+        ax.annotate(
+            title,
+            (middle, 0),
+            xytext=(0, 40),
+            textcoords="offset points",
+            ha="center",
+            annotation_clip=False,
+        )
+        start += len(of_model)
+    for column, one in enumerate(maps):
         turned = sum(period <= LENGTH for period in one["periods"])
-        ax.plot([turned] * 2, [row, row + 1], color=ORANGE, linewidth=2.5)
-    display_figure(fig, alt, f"{caption} {results.caption(found)}", scrolls=True)
+        ax.plot([column, column + 1], [turned] * 2, color=ORANGE, linewidth=2.5)
+    display_figure(fig, alt, f"{caption} {results.caption(found)}")
 
 
 def contrast(one: Mapping, layer: int, head: int) -> Tensor:
@@ -155,9 +172,9 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
 def of_bands(found: Mapping, id: str) -> Columns:
     """Tabulate how well a model answers in the order task when the frequencies of one band at a time are changed.
 
-    For contexts beyond L, the band's frequencies are halved. For contexts within L, they are set to 0. The columns show
-    the order score, and the share of answers that name either record ("found"). The numbers are means over the seeds
-    that have a map.
+    For contexts from L to 2 L, the band's frequencies are halved. For contexts within L, they are set to 0. The columns
+    show the order score, and the share of answers that name either record ("records"). The numbers are means over the
+    seeds that have a map.
     """
     maps = mapped(found, id)
     names = list(maps[0]["of_bands"]["halved"])
@@ -175,12 +192,10 @@ def of_bands(found: Mapping, id: str) -> Columns:
             f"{band}: {maps[0]['bands'][band][0]} to {maps[0]['bands'][band][-1]}"
             for band in names
         ],
-        "order score from L to 2 L, if halved": over("halved", "order"),
-        "records found from L to 2 L, if halved": over("halved", "found order"),
-        "order score within L, if held still": over("still", "order within"),
-        "records found within L, if held still": over(
-            "still", "found order within"
-        ),
+        "order, halved": over("halved", "order"),
+        "records, halved": over("halved", "found order"),
+        "order, still": over("still", "order within"),
+        "records, still": over("still", "found order within"),
     }
 
 
@@ -202,28 +217,29 @@ def mean(found: Mapping, id: str, layout: str, *keys: str | int) -> float | None
 
 
 def schemes(found: Mapping, ids: Sequence[str]) -> Columns:
-    """Tabulate the models as they were trained: retrieval and order within L and beyond,
-    and the number of seeds."""
+    """Tabulate the models as they were trained: retrieval and order within L and beyond."""
     return {
-        "scheme": [title(id) for id in ids],
-        "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
-        "records found within L": [
+        "scheme": _schemes(ids),
+        "order beyond L": [mean(found, id, "order", "score") for id in ids],
+        "order within L": [mean(found, id, "order within", "score") for id in ids],
+        "found beyond L": [mean(found, id, "retrieval", "score") for id in ids],
+        "found within L": [
             mean(found, id, "retrieval within", "score") for id in ids
         ],
-        "records found beyond L": [
-            mean(found, id, "retrieval", "score") for id in ids
-        ],
-        "order score within L": [
-            mean(found, id, "order within", "score") for id in ids
-        ],
-        "order score beyond L": [mean(found, id, "order", "score") for id in ids],
-        "score for the first record, beyond L": [
-            _kind(found, id, "order", "first") for id in ids
-        ],
-        "score for the last record, beyond L": [
-            _kind(found, id, "order", "last") for id in ids
-        ],
     }
+
+
+def questions(found: Mapping, ids: Sequence[str]) -> Columns:
+    """Tabulate the order scores beyond L of the models as they were trained, for each kind of question."""
+    return {"scheme": _schemes(ids)} | {
+        f"which was {kind}?": [_kind(found, id, "order", kind) for id in ids]
+        for kind in KINDS
+    }
+
+
+def _schemes(ids: Sequence[str]) -> list[str]:
+    """Return titles that don't mention the number of steps."""
+    return [title(id).removesuffix(", 3200 steps") for id in ids]
 
 
 def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
@@ -237,27 +253,18 @@ def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:
 def methods(
     found: Mapping, ids: Sequence[str], every: Mapping[str, Extension], pair: int
 ) -> Columns:
-    """Tabulate models with context-extension methods: the period of ``pair``, and the scores.
+    """Tabulate models with context-extension methods: the period of ``pair``, the scores beyond L, and the order score
+    at short distances.
 
     ``every`` maps ids to extensions.
     """
+    extensions = [id.partition("/")[2] for id in ids]
     return {
-        "method": [title(id) for id in ids],
-        "seeds": [len(found["cells"][id]["seeds"]) for id in ids],
-        f"period of pair {pair} (bytes)": [
-            period_with(every.get(id.partition("/")[2]), pair) for id in ids
-        ],
-        "order score at short distances": [
-            mean(found, id, "order short", "score") for id in ids
-        ],
-        "order score within L": [
-            mean(found, id, "order within", "score") for id in ids
-        ],
-        "order score beyond L": [mean(found, id, "order", "score") for id in ids],
-        "gain in the order score": [gained(found, id, "order") for id in ids],
-        "records found beyond L": [
-            mean(found, id, "retrieval", "score") for id in ids
-        ],
+        "method": [TITLES[one.partition("/")[0]] for one in extensions],
+        "period": [period_with(every.get(one), pair) for one in extensions],
+        "order": [mean(found, id, "order", "score") for id in ids],
+        "records": [mean(found, id, "retrieval", "score") for id in ids],
+        "order, short": [mean(found, id, "order short", "score") for id in ids],
     }
 
 

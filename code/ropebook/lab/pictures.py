@@ -91,7 +91,8 @@ def by_position(
                 at = middles[: seeds.shape[1]]
                 if other == id:
                     ax.plot(at, seeds.T, color=BLUE, linewidth=0.6, alpha=0.5)
-                _line(ax, at, seeds.mean(0), title if other == id else "")
+                named = title if column == 0 else ""
+                _line(ax, at, seeds.mean(0), named, own=other == id)
             for times in {1, reach}:
                 at = times * measured["length"]
                 ax.axvline(at, color=MUTED, linewidth=1, linestyle="--")
@@ -129,8 +130,8 @@ def by_distance(
             ax = axes[row, column]
             for other, cell in asked.items():
                 seeds, own = np.array(cell[task][length]), other == id
-                title = lines[id] if own else ""
-                _line(ax, distances, seeds.mean(0), title)
+                title = lines[id] if column == 0 else ""
+                _line(ax, distances, seeds.mean(0), title, own=own)
                 if own:
                     ax.plot(distances, seeds.T, "o", color=BLUE, markersize=2.5)
             ax.axhline(guess, color=MUTED, linewidth=1, linestyle=":")
@@ -162,18 +163,19 @@ def _line(
     ax,
     at: Sequence[float],
     mean: np.ndarray,
-    title: str = "",
+    title: str,
+    *,
+    own: bool,
 ) -> None:
     """Draw a line in a panel.
 
-    If it has a title, it is the panel's own line, and its title goes in the upper left corner. If not, it is drawn in
-    grey in the background.
+    The panel's own line is blue, and its title goes in the upper left corner. Other lines are grey, in the background.
     """
     look = {"color": BLUE, "linewidth": 1.8, "zorder": 3}
-    if not title:
+    if not own:
         look = {"color": MUTED, "linewidth": 0.5, "alpha": 0.5, "zorder": 1}
-    ax.plot(at, mean, label=title or None, **look)
-    if title:
+    ax.plot(at, mean, **look)
+    if own and title:
         ax.text(
             0.02,
             0.92,

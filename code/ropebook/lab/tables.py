@@ -136,35 +136,37 @@ def schemes(measured: Mapping) -> Columns:
 
     ``measured`` is the whole result, not only its "opened" part. The columns are:
 
-    - Bits per byte on Python code, within L and in the last band of positions. For each
-      of the two, the table also shows how much the seeds differ (the largest loss minus
-      the smallest).
+    - Bits per byte on Python code, within L and in the last band of positions.
     - The share of records retrieved in long contexts, near and far. It is None if the
       scheme cannot find records within L.
+    - How much the seeds differ, for each of the two bands: the largest loss minus the
+      smallest.
     """
     opened, distances = measured["opened"], measured["distances"]
     rows = []
     for id, title in _BESIDE.items():
         if id in opened["cells"]:
             cell = np.array(opened["cells"][id]["bits"]["python"], float)
-            losses = [
-                None if np.isnan(value) else float(value)
-                for band in (cell[:, 0], cell[:, -1])
-                for value in (band.mean(), np.ptp(band))
-            ]
+            losses, spreads = (
+                [
+                    None if np.isnan(value) else float(value)
+                    for value in map(of, (cell[:, 0], cell[:, -1]))
+                ]
+                for of in (np.mean, np.ptp)
+            )
             found = opened["cells"][id]["retrieval"][str(measured["text"])]
             told = id in opened["able"] and None not in found
             shares = mean(found) if told else [None] * len(distances)
-            rows.append((title, *losses, shares[_NEAR], shares[_FAR]))
+            rows.append((title, *losses, shares[_NEAR], shares[_FAR], *spreads))
     first, last = measured["bands"][0], measured["bands"][-1]
     heads = (
         "scheme",
-        f"bits per byte, {first[0]} to {first[1]}",
+        f"bits, {first[0]} to {first[1]}",
+        f"bits, {last[0]} to {last[1]}",
+        f"found {distances[_NEAR]} back",
+        f"found {distances[_FAR]} back",
         f"spread, {first[0]} to {first[1]}",
-        f"bits per byte, {last[0]} to {last[1]}",
         f"spread, {last[0]} to {last[1]}",
-        f"found {distances[_NEAR]} bytes back",
-        f"found {distances[_FAR]} bytes back",
     )
     return dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
 
@@ -225,10 +227,10 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
 
     The columns are means over files and seeds:
 
-    - Bits minus those of the plain model, within L and in the last band.
-    - In the last band, bits minus those of the plain model when it sees only its last L
-      bytes.
+    - Bits on Python code minus those of the plain model when it sees only its last L
+      bytes, within L and in the last band.
     - The share of records found beyond L.
+    - In the last band, the same difference in bits on the generated language.
 
     The first row is the plain model that sees only its last L bytes, which competes with
     the methods.
@@ -237,29 +239,24 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
     reach = BANDS[-1][1] // LENGTH
     near = len(plain["retrieval"][str(LENGTH)][0])
 
-    def less(id: str, against: str, text: str, band: int) -> float:
-        if against == "plain" and id == LONGER:  # the plain model minus itself
-            return 0.0
-        return opened["differences"][against][id][text][band][0]
-
-    def column(against: str, text: str, band: int) -> list[float]:
-        return [less(id, against, text, band) for id in lines]
+    def last(text: str) -> list[float]:
+        differences = opened["differences"]["last"]
+        return [0.0, *(differences[id][text][-1][0] for id in lines)]
 
     def within(id: str) -> float:
         """Return the difference in bits within L. If a method adapts to the length, it
         is measured on inputs of L bytes."""
+        if id == LONGER:  # the plain model minus itself
+            return 0.0
         ended = opened["cells"][id].get("ended")
-        if ended is None or id not in opened["differences"]["plain"]:
-            return less(id, "plain", "python", 0)
+        if ended is None:
+            return opened["differences"]["plain"][id]["python"][0][0]
         return mean(ended["python"])[0] - mean(plain["bits"]["python"])[0]
 
-    rival = -opened["differences"]["last"][LONGER]["python"][-1][0]
     return {
         "method": ["only the last L bytes", *lines.values()],
         "within L": [0.0, *map(within, lines)],
-        f"{reach // 2} L to {reach} L": [rival, *column("plain", "python", -1)],
-        "against the last L bytes": [0.0, *column("last", "python", -1)],
-        "the same, generated language": [0.0, *column("last", "language", -1)],
+        f"{reach // 2} L to {reach} L": last("python"),
         "records beyond L": [
             None,
             *(
@@ -267,6 +264,7 @@ def advice(opened: Mapping, lines: Mapping[str, str]) -> Columns:
                 for id in lines
             ),
         ],
+        f"{reach // 2} L to {reach} L, other text": last("language"),
     }
 
 
@@ -283,9 +281,9 @@ def verdicts(opened: Mapping, ids: Iterable[str]) -> Columns:
         "verdict": [_signed_word(row["word"]) for row in rows],
     }
     of = {
+        "records": "records",
         "python": "Python",
         "language": "generated language",
-        "records": "records",
     }
     for kind, head in of.items():
         cells = []

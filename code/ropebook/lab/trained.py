@@ -25,6 +25,8 @@ from ropebook.lab.trials import EXTENDED, SEEDS, Trial
 from ropebook.lab.trials import LONGER as PLAIN
 
 BASE = SCHEMES[EXTENDED].base
+BASES = {BASE: "10⁴", variants.RAISED: "5·10⁵"}
+"""How tables write the bases."""
 LINES: Mapping[str, str] = {
     LONGER: "plain RoPE",
     f"{LONGER}-gaps": "random gaps",
@@ -120,7 +122,6 @@ def table(found: Mapping, order: Mapping) -> Columns:
     """Tabulate the models that were trained from the start, with the columns of `measures`."""
     return {
         "model": list(LINES.values()),
-        "seeds": [len(found["lines"][id]) for id in LINES],
         **measures(found, order, LINES),
     }
 
@@ -130,9 +131,9 @@ def further(found: Mapping, order: Mapping) -> Columns:
     steps, bases = zip(*FURTHER.values(), strict=True)
     return {
         "more steps": list(steps),
-        "base": [int(base) for base in bases],
+        "base": [BASES[base] for base in bases],
         **measures(found, order, FURTHER),
-        "order at short distances": [
+        "order, short": [
             answers(order, id, "order short").mean() for id in FURTHER
         ],
     }
@@ -148,8 +149,8 @@ def measures(found: Mapping, order: Mapping, ids: Iterable[str]) -> Columns:
     for head, band in (("loss within L", 0), ("loss, 4 L to 8 L", -1)):
         columns[head] = [bits(found, id, "python")[:, band].mean() for id in ids]
     for head, layout in (
-        ("records within L", "retrieval within"),
-        ("records beyond L", "retrieval"),
+        ("found within L", "retrieval within"),
+        ("found beyond L", "retrieval"),
         ("order within L", "order within"),
         ("order beyond L", "order"),
     ):
@@ -158,13 +159,14 @@ def measures(found: Mapping, order: Mapping, ids: Iterable[str]) -> Columns:
 
 
 class Line(NamedTuple):
-    """A model's line in `by_position`. ``offset`` says how far its name stands from the line, in pixels, at the
-    position ``at``. A line without a title shares the name of the line beside it."""
+    """A model's line in `by_position`. ``offset`` says how far its name is from the line, in pixels, at the position
+    ``at``. A line without a title shares the name of the line beside it."""
 
     title: str
     at: int
     offset: tuple[int, int]
     colour: str = MUTED
+    style: str = "-"
 
 
 FROM_THE_START = {
@@ -179,10 +181,10 @@ FROM_THE_START = {
 _BY_TRAINING = {trained: id for id, trained in FURTHER.items()}
 _FEW = variants.RAISED_STEPS[0]
 AFTERWARDS = {
-    LONGER: Line("as trained", 500, (10, -6)),
-    _BY_TRAINING[_FEW, BASE]: Line("60 more steps", 700, (10, -14)),
+    LONGER: Line("as trained", 450, (-10, 4)),
+    _BY_TRAINING[_FEW, BASE]: Line("60 more steps", 700, (10, -14), style="--"),
     _BY_TRAINING[_FEW, variants.RAISED]: Line(
-        "60 more steps, base 500,000", 500, (0, -16), BLUE
+        f"60 more steps, base {BASES[variants.RAISED]}", 900, (0, -14), BLUE
     ),
 }
 """The lines of the page's two figures."""
@@ -198,7 +200,9 @@ def by_position(
     for id, one in lines.items():
         mean = np.mean([seed["curves"]["python"] for seed in found["lines"][id]], 0)
         width = 1.4 if one.colour == MUTED else 2.2
-        (line,) = ax.plot(middles, mean, color=one.colour, linewidth=width)
+        (line,) = ax.plot(
+            middles, mean, one.style, color=one.colour, linewidth=width
+        )
         if one.title:
             at = int(np.abs(middles - one.at).argmin())
             name_line(line, one.title, at=at, offset=one.offset)
