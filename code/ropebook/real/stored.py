@@ -21,6 +21,9 @@ from ropebook.real.heads import HeadMap
 from ropebook.real.rule import LENGTH, band_mean
 from ropebook.shapes import Float
 
+WEIGHTS = published.STORED.partition(" (")[0]
+"""What captions say about the weights, "4-bit weights"."""
+
 
 def losses(text: str, change: str) -> Float[Tensor, " thousands"]:
     """Return the mean loss, in nats, of each block of 1,024 tokens in a text, float64.
@@ -111,20 +114,19 @@ class Decided(NamedTuple):
 
 def decided(names: Mapping[str, str]) -> Decided:
     """Return the outcome on the held-out texts, as stored by ``benchmarks/real.py decide``. ``names`` maps each change
-    to its name in the table."""
+    to its name in the table. A row compares losses beyond L unless it says "within L". The differences are in nats."""
     found = results.load("decided")
     columns: dict[str, list[str]] = {}
+    within = list(rule.WITHIN)
     for one in (each for of_claim in found["claims"].values() for each in of_claim):
         kinds = one["kinds"].values()
         for head, cell in {
-            "compared": f"{names[one['a']]}, against {names[one['b']]}",
-            "where": "within L"
-            if tuple(one["band"]) == rule.WITHIN
-            else "beyond L",
-            "claimed": one["expected"],
-            "difference (nats)": with_interval(one),
-            "means by kind of text": f"{signed(min(kinds))} to {signed(max(kinds))}",
-            "outcome": one["outcome"],
+            "compared": f"{names[one['a']]}, against {names[one['b']]}"
+            + ", within L" * (list(one["band"]) == within),
+            "claim": one["expected"],
+            "found": one["outcome"],
+            "mean": with_interval(one),
+            "by kind": f"{signed(min(kinds))} to {signed(max(kinds))}",
         }.items():
             columns.setdefault(head, []).append(cell)
     return Decided(found["measured"], found["rows"], columns)
@@ -145,18 +147,25 @@ def devices(result: dict) -> str:
     return " and ".join(filter(None, (", ".join(most), last)))
 
 
+def caption(result: dict) -> str:
+    """Describe for a caption how a result was measured, as `ropebook.results.caption` does, and name the weights.
+
+    >>> caption(results.load("bias")).startswith("Measured with 4-bit weights on ")
+    True
+    """
+    measured = results.caption(result)
+    return measured.replace("Measured", f"Measured with {WEIGHTS}", 1)
+
+
 def told(result: dict) -> str:
     """Describe for a caption how a result was measured that ``benchmarks/real.py`` gathered from several rows.
 
-    >>> told({"devices": {"a GPU": 20}, "dates": ["2026-11-24", "2026-11-26"]}).partition(". ")[2]
-    'The numbers were measured with python benchmarks/real.py from 2026-11-24 to 2026-11-26: 20 rows on a GPU.'
+    >>> told({"devices": {"a GPU": 20}, "dates": ["2026-11-24", "2026-11-25"]})
+    'Measured with 4-bit weights by python benchmarks/real.py from 2026-11-24 to 2026-11-25: 20 rows on a GPU.'
     """
     first, last = result["dates"]
     when = f"on {last}" if first == last else f"from {first} to {last}"
-    return (
-        f"The model has {published.STORED}. The numbers were measured with "
-        f"python benchmarks/real.py {when}: {devices(result)}."
-    )
+    return f"Measured with {WEIGHTS} by python benchmarks/real.py {when}: {devices(result)}."
 
 
 def difference(a: str, b: str, band: tuple[int, int]) -> list[float]:
