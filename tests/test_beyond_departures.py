@@ -267,7 +267,7 @@ RELATIVE = (
     "normalised, then rotated",
     "rotated, then normalised",
     "no rotation",
-    "half of the entries rotate",
+    "a quarter of the entries rotate",
 )
 
 

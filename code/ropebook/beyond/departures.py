@@ -222,7 +222,6 @@ def departures(dim: int) -> list[Departure]:
     def heads(x: Vectors, m: Tensor, w: Tensor) -> Tensor:
         return projected_after(x[..., 0, :, :], m, w, 1)
 
-    half = dim // 2
     return [
         Departure(
             "plain RoPE", "Llama", lambda q, k, m: plain(turned(q, m), turned(k, m))
@@ -267,9 +266,9 @@ def departures(dim: int) -> list[Departure]:
             lambda q, k, m: plain(q, k),
         ),
         Departure(
-            "half of the entries rotate",
-            "GPT-NeoX (a quarter)",
-            lambda q, k, m: plain(partly(q, m, half), partly(k, m, half)),
+            "a quarter of the entries rotate",
+            "GPT-NeoX",
+            lambda q, k, m: plain(partly(q, m, dim // 4), partly(k, m, dim // 4)),
         ),
         Departure(
             "query and key with two bases",

@@ -46,7 +46,7 @@ FACTS: Mapping[str, Facts] = MappingProxyType(
             "Transformer-XL",
             "added to scores",
             "distance, content",
-            "u, v, W_R",
+            "u, v and a matrix",
             "new sinusoids",
             "Transformer-XL, XLNet",
             "dai2019",
@@ -140,18 +140,15 @@ only lists."""
 
 def facts_table() -> dict[str, list[str]]:
     """Return the facts as columns of a table, by heading."""
-    heads = (
-        "scheme",
-        "how it enters the model",
-        "what it depends on",
-        "what is learned",
-        "what happens beyond L",
-        "models that use it",
-    )
-    return dict(
-        zip(
-            heads,
-            map(list, zip(*(row[:6] for row in FACTS.values()), strict=True)),
-            strict=True,
-        )
-    )
+    heads = {
+        "scheme": "title",
+        "what it depends on": "sees",
+        "what happens beyond L": "beyond",
+        "how it enters the model": "enters",
+        "what is learned": "learned",
+        "models that use it": "used_by",
+    }
+    return {
+        head: [getattr(row, fact) for row in FACTS.values()]
+        for head, fact in heads.items()
+    }

@@ -68,17 +68,15 @@ def cost_columns(n_heads: int, dim: int, length: int) -> dict[str, list]:
     found = {name: cost(name, n_heads, dim, length) for name in FACTS}
     return {
         "scheme": [FACTS[name].title for name in found],
+        "held (MiB)": [round(4 * one.held / 2**20) for one in found.values()],
+        "fused (KiB)": [
+            None if one.fused is None else round(4 * one.fused / 1024, 2)
+            for one in found.values()
+        ],
         "learned numbers": [one.learned for one in found.values()],
         "operations per score": [round(one.flops, 1) for one in found.values()],
         "operations per token and head": [
             round(one.per_token) for one in found.values()
-        ],
-        "memory held (MiB)": [
-            round(4 * one.held / 2**20) for one in found.values()
-        ],
-        "memory read if fused (KiB)": [
-            None if one.fused is None else round(4 * one.fused / 1024, 2)
-            for one in found.values()
         ],
     }
 
@@ -93,8 +91,8 @@ def time_columns(measured: dict) -> dict[str, list]:
     names = list(dict.fromkeys(name for name, _ in times))
     heads = {
         "plain": "plain code (ms)",
-        "fused": "scaled_dot_product_attention (ms)",
-        "flex": "compiled FlexAttention (ms)",
+        "fused": "fused (ms)",
+        "flex": "FlexAttention (ms)",
     }
     columns = {"scheme": [FACTS[name].title for name in names]}
     for way, head in heads.items():
