@@ -63,12 +63,12 @@ def test_every_link_lands_and_every_number_is_glued():
 
 @together(("question", "answer"), QUESTIONS, ids=[question for question, _ in QUESTIONS])
 def test_an_answer_is_short_has_its_number_and_says_where_it_is_shown(question, answer):
-    text, where = answer.split("[Shown here](", 1)
+    text, where = answer.split("Explained under [](", 1)
     assert len(re.findall(r"[.:?](?:\s|$)", re.sub(r"\*(?:Cause|Fix):\*", "", text))) <= 5, "one to three sentences"
     assert {role for role, _ in ROLE.findall(text)} & {"glue:text", "eq"}, "no number"
     assert set(typed_numbers(text)) <= PREMISES
     assert not where.startswith("http")
-    threads = LINK.findall("[Shown here](" + where)[1:]
+    threads = LINK.findall("[](" + where)[1:]
     assert all(target.startswith("https://") for target in threads)
 
 
