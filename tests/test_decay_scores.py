@@ -80,7 +80,7 @@ def test_random_scores_neither_decay_nor_prefer_a_distance():
     assert found.mean.shape == found.std.shape == (2, 3)
     assert (found.mean.abs() < 5 * math.sqrt(32 / n)).all()
     # For a given q, the score is normally distributed with variance |q|². Over all q, its kurtosis is 3(1 + 2/d), so
-    # the relative error of the estimated standard deviation is about 0.5 %.
+    # the relative error of the estimated standard deviation is about 0.5%.
     assert ((found.std / math.sqrt(32) - 1).abs() < 0.03).all()
 
 

@@ -14,7 +14,7 @@ quantities = extension("quantities")
 @together(
     "sentence",
     [
-        *("It takes 4.97 ms.", "Some 40 MiB are new.", "It is 85 % of that.", "It takes half as long again."),
+        *("It takes 4.97 ms.", "Some 40 MiB are new.", "It is 85% of that.", "It takes half as long again."),
         *("It is twice as fast.", "It needs ten seconds.", "Eighty times as long, or 3.5 times as long."),
     ],
 )
@@ -25,13 +25,19 @@ def test_a_typed_quantity_is_seen(sentence):
 @together(
     "sentence",
     [
-        "It takes {glue:text}`time:.2f` ms and {glue:text}`share:.0f` %.",
+        "It takes {glue:text}`time:.2f` ms and {glue:text}`share:.0f`%.",
         "```{code-cell} python\nprint('takes 4 ms')\n```\n",
         "Pair 3 turns by $90$ degrees in 16 bits, see `limit = '5 s'`.",
     ],
 )
 def test_what_a_cell_says_and_what_is_no_measurement_may_stand(sentence):
     assert quantities.problems(sentence, ()) == []
+
+
+@together("text", ["{glue:text}`share:.0f` %", "{90} %", "85\u00a0% of it"])
+def test_a_space_before_a_percent_sign_is_refused(text):
+    assert any(problem.startswith("writes ") for problem in quantities.problems(text, ["85\u00a0%"]))
+    assert not any(problem.startswith("writes ") for problem in quantities.problems("7% and `8 % 3 == 2`", ()))
 
 
 def test_what_may_be_typed_is_listed_and_the_list_is_of_what_is_typed():

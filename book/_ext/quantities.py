@@ -3,7 +3,7 @@ measurement.
 
 The check looks for times, memory sizes, percentages and phrases such as "twice as fast". A quantity may be typed if it
 follows from arithmetic on the page, or if an assert on the page checks it. The few such cases are listed in
-`_given.yml`.
+`_given.yml`. In addition, no space may precede a percent sign.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ QUANTITY = re.compile(
     rf"|\b(?:twice|thrice|half|\d[\d,.]* times|{COUNT} times) as {LARGER}\b"
     r"|\bhalf as long again\b"
 )
+CODE = r"^(`{3,})\{code-cell.*?^\1\s*$|(?<!\})`[^`]*`"
+SPACED = re.compile(r"[\d`}][ \u00a0\u202f]%(?!\w)")
 
 
 def prose(text: str) -> str:
@@ -59,7 +61,9 @@ def typed(text: str) -> list[str]:
 def problems(text: str, given: Sequence[str]) -> list[str]:
     """Describe how the quantities typed on a page differ from ``given``, those that the page is allowed to type."""
     found = typed(text)
+    spaced = SPACED.search(re.sub(CODE, "", text, flags=re.DOTALL | re.MULTILINE))
     return [
+        *([f"writes {spaced[0]!r}: no space, so that the sign can't begin a line"] if spaced else []),
         *(f"types {one!r}: take it from a cell, or list it in {GIVEN.name}" for one in found if one not in given),
         *(f"doesn't type {one!r}, which {GIVEN.name} lists" for one in given if one not in found),
     ]

@@ -60,8 +60,8 @@ def test_layers_and_heads_are_counted_from_one():
 def test_a_head_in_words():
     cases = [Heads(layer=17, head=1).dials(), Heads(layer=1, head=1).dials()]
     previous = js.describe(Heads, cases)[0]
-    assert previous.startswith("In head 1 of layer 17, the fast half of the pairs, 0 to 15, has 37 % of the lengths")
-    assert previous.endswith("Pair 25 alone has 42 %.")
+    assert previous.startswith("In head 1 of layer 17, the fast half of the pairs, 0 to 15, has 37% of the lengths")
+    assert previous.endswith("Pair 25 alone has 42%.")
     body = "return input.map((values) => figure.compute(values)).map((data) => spreadOf(data));"
     for found, case in zip(js.inside(Heads, body, cases), cases, strict=True):
         mean, low, high = computed(Heads, layer=case["layer"], head=case["head"])["entropy"]

@@ -280,7 +280,7 @@ def test_loss_in_words():
     by, low, high = found["apart"][0][2]
     assert yarn == (
         f"At byte 1024, 4 times the trained length, YaRN (chosen β), s = 4 needs {two(-found['hereApart'][0])} fewer "
-        f"bits than the model as trained. Over bytes 513 to 1024, the difference is {signed(by)}. Its 95 % interval, "
+        f"bits than the model as trained. Over bytes 513 to 1024, the difference is {signed(by)}. Its 95% interval, "
         f"{signed(low)} to {signed(high)}, does not contain 0."
     )
     assert within.startswith("At byte 100, within the trained length, position interpolation, s = 4 needs ")
@@ -301,7 +301,7 @@ def test_an_interval_with_0_in_it_in_words():
     figure = Measured()
     figure.measured["cells"][f"{PLAIN}/yarn_chosen/4"]["apart"]["python"][2] = [-0.01, -0.03, 0.01]
     [words] = js.describe(Measured, [figure.dials()])
-    assert words.endswith("the difference is −0.010. Its 95 % interval, −0.030 to +0.010, contains 0.")
+    assert words.endswith("the difference is −0.010. Its 95% interval, −0.030 to +0.010, contains 0.")
 
 
 def test_records_in_words():
@@ -311,17 +311,17 @@ def test_records_in_words():
         {"show": "retrieval", "position": 60, "run": "schemes"},
     )
     shares, orders = (
-        [f"{round(100 * one[5])} %" for one in computed(Measured, show=task, position=768)["far"]]
+        [f"{round(100 * one[5])}%" for one in computed(Measured, show=task, position=768)["far"]]
         for task in ("retrieval", "order")
     )
     assert far == (
         "Of the records planted 768 bytes before the question, the models find these shares: "
-        f"YaRN (chosen β), s = 4: {shares[0]}; as trained: {shares[1]}. Guessing finds 13 %."
+        f"YaRN (chosen β), s = 4: {shares[0]}; as trained: {shares[1]}. Guessing finds 13%."
     )
     assert order == (
         "Of two records, 768 and 384 bytes back, the question asks for the first or the last. These shares of the "
         f"answers are right: YaRN (chosen β), s = 4: {orders[0]}; as trained: {orders[1]}. "
-        "Picking one at random is right 50 % of the time."
+        "Picking one at random is right 50% of the time."
     )
     assert " % in texts of 256; no positions: " in learned
 

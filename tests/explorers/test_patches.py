@@ -32,13 +32,13 @@ def test_the_patches_in_words():
     cases = [{**Patches().dials(), **case} for case in ({}, {"form": "line", "dim": 2}, {"form": "mixed"})]
     axial, line, mixed = (text.replace("\u00a0", " ") for text in js.describe(Patches, cases))
     assert axial == "The score is the sum of a part for the rows and a part for the columns. " + (
-        "Both diagonal neighbours below score 93 %."
+        "Both diagonal neighbours below score 93%."
     )
     assert line.startswith(
         "Pairs rotate with the number of a patch, and the patch below has a number that is larger by 16. "
     )
     left, right = (round(100 * score) for score in computed(Patches, form="line", dim=2)["slanted"][::-1])
-    assert line.endswith(f"The diagonal neighbours below score {left} % on the left and {right} % on the right.")
+    assert line.endswith(f"The diagonal neighbours below score {left}% on the left and {right}% on the right.")
     assert mixed.startswith(
         "Each pair follows its own direction across the image. The diagonal neighbours below score "
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from playwright.sync_api import Page
 
-ZOOMED = (640, 400)  # at a zoom of 200 %, a window of 1280 × 800 is half as large
+ZOOMED = (640, 400)  # at a zoom of 200%, a window of 1280 × 800 is half as large
 SIZES = [(1366, 657), (1280, 800), ZOOMED, (1024, 768), (390, 844)]
 
 # Measures one figure of the page: how many pixels of each part are outside the window or behind something, how tall the

@@ -1,6 +1,6 @@
 """A picture never hides what its figure says. In the opening state, and after *Set up* and *Just show me* of every
 step, the window shows all of these at the same time: the picture, the readouts, the sentence, the question, and the
-dial that the question is about. At a zoom of 200 %, it shows at least the picture and the dial."""
+dial that the question is about. At a zoom of 200%, it shows at least the picture and the dial."""
 
 from __future__ import annotations
 

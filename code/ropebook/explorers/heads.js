@@ -126,14 +126,14 @@ function drawMap(/** @type {any} */ { map: [left, top, width, height] }, { level
   ];
 }
 
-// A bar chart of shares. The axis ends at 20, 50 or 100 %.
+// A bar chart of shares. The axis ends at 20, 50 or 100%.
 function bars([left, top, width, height], values, places, barWidth) {
   const end = [0.2, 0.5, 1].find((one) => one >= Math.max(...values)) ?? 1;
   const levels = [0, end / 2, end];
   const floor = top + height;
   const y = scale([0, end], [floor, top]);
   const side = svg("g", { transform: `translate(${left} 0)` });
-  axis(side, "left", y, levels, (level) => `${Math.round(100 * level)}${level ? " %" : ""}`);
+  axis(side, "left", y, levels, (level) => `${Math.round(100 * level)}${level ? "%" : ""}`);
   const path = values.map((value, k) => `M${(places[k] - barWidth / 2).toFixed(1)},${floor}`
     + `V${y(value).toFixed(1)}h${barWidth.toFixed(1)}V${floor}z`);
   return [

@@ -11,8 +11,8 @@ import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
 // The share of its amplitude that a wave of frequency θ keeps if each value is replaced by a mean of its neighbours
-// with weights cos²(πo/(4·per)), |o| < 2·per (a Hann window). A wave shorter than two columns keeps at most 3 %. A
-// plain mean over the column would keep up to 64 %, which would look like a slower wave that doesn't exist.
+// with weights cos²(πo/(4·per)), |o| < 2·per (a Hann window). A wave shorter than two columns keeps at most 3%. A
+// plain mean over the column would keep up to 64%, which would look like a slower wave that doesn't exist.
 function meanGain(theta, per) {
   if (per === 1) return 1;
   let kept = 0;
@@ -332,6 +332,11 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
   put(frame.dots, { d: length <= 64 ? places.map((at, m) => `M${at},${y(kernel[m])}h0`).join("") : "" });
 }
 
+// 47117 → 47,117
+function grouped(value) {
+  return value >= 1e3 && value < 1e5 ? Math.round(value).toLocaleString("en-US") : tidy(value);
+}
+
 function describe({ kernel }, { length, reference }) {
   if (length === 1) return "With a single position there is no distance to measure.";
   let lowest = 0;
@@ -349,7 +354,7 @@ export default explorer({
   compute,
   build,
   stats: ({ wavelengths, turned }, { dim, length }) => [
-    ["Longest wavelength", tidy(wavelengths.at(-1)), "positions"],
+    ["Longest wavelength", grouped(wavelengths.at(-1)), "positions"],
     ["Pairs with a full turn", String(turned), `of ${dim / 2}, by position ${length - 1}`],
   ],
   describe,

@@ -209,7 +209,7 @@ function namesOf({ from, to, top, floor }, dials, data, points) {
 // moves.
 function rowsOf(dials, width) {
   if (dials.run !== "schemes") return 0;
-  const value = dials.show === "loss" ? "0.00" : "100 %";
+  const value = dials.show === "loss" ? "0.00" : "100%";
   const names = [...Object.values(SCHEMES).map(([name]) => name), referenceOf(dials)].filter(Boolean);
   return legendRows(names.map((name) => ({ name, value })), width);
 }
@@ -309,7 +309,7 @@ function differences(plot, dials, data, head) {
   const told = follows ? "; beyond L, the texts end where the band ends" : " over seeds and files";
   const heading = titled(0, head, title, schemes
     ? `${wide ? "By band: a dot for each seed" : "● each seed"}, a ring for their mean`
-    : wide ? `By band, with 95 % intervals${told}. ●: 0 excluded` : "95 % intervals. ●: 0 excluded");
+    : wide ? `By band, with 95% intervals${told}. ●: 0 excluded` : "95% intervals. ●: 0 excluded");
   const drawn = ([mean, start, stop], b) => {
     return whisker(middle(b), y(mean), y(start), y(stop), CHOSEN[0], start > 0 || stop < 0);
   };

@@ -164,7 +164,7 @@ function strip(width, { side }, { axes }) {
 }
 
 function shared(value) {
-  return `${exact(100 * value, 0)} %`;
+  return `${exact(100 * value, 0)}%`;
 }
 
 // Why the map looks as it does.

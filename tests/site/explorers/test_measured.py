@@ -124,7 +124,7 @@ def test_differences_with_their_intervals(opened, width):
     assert fills == [False, True, True, True]
     if width > 700:
         mean, low, high = apart[expected["band"]]
-        text = f"the difference is {mean:+.3f}. Its 95 % interval, {low:+.3f} to {high:+.3f}, does not"
+        text = f"the difference is {mean:+.3f}. Its 95% interval, {low:+.3f} to {high:+.3f}, does not"
         expect(page.locator(".rb-summary")).to_contain_text(text.replace("-", "−"))
     else:
         assert {f"{mean:+.3f}".replace("-", "−") for mean, *_ in apart} <= set(texts(page))
@@ -207,7 +207,7 @@ def test_shares_stand_where_they_belong(opened, width, task):
     [level] = [float(d.split(",")[1].split("H")[0]) for d in dashed if f"M{LEFT}," in d]
     assert level == pytest.approx(float(y(guess)), abs=0.06)
     values = page.locator(".rb-stats dd").all_inner_texts()
-    shown = [f"{round(100 * one[5])} %" for one in expected["far"]] + [f"{round(100 * guess + 0.01)} %"]
+    shown = [f"{round(100 * one[5])}%" for one in expected["far"]] + [f"{round(100 * guess + 0.01)}%"]
     assert all(text.strip().startswith(one) for text, one in zip(values, shown, strict=True))
     expect(page.locator(".rb-summary")).to_contain_text("768")
 

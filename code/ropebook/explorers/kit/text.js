@@ -27,7 +27,7 @@ export function exact(value, decimals = 3) {
 }
 
 export function percent(share) {
-  return share === null ? "–" : `${Math.round(100 * share)} %`;
+  return share === null ? "–" : `${Math.round(100 * share)}%`;
 }
 
 export function capital(text) {

@@ -108,7 +108,7 @@ function describeLoss(data, dials) {
   const ends = follows && start >= measured.length;
   return `${where} ${nameOf(dials, data, lines[0])} needs ${more} bits than the model as trained.`
     + ` Over bytes ${start + 1} to ${stop}${ends ? " of texts that end there" : ""}, the difference is `
-    + `${apartText(mean)}. Its 95 % interval, ${apartText(low)} to ${apartText(high)}, `
+    + `${apartText(mean)}. Its 95% interval, ${apartText(low)} to ${apartText(high)}, `
     + `${low > 0 || high < 0 ? "does not contain" : "contains"} 0.`
     + `${follows ? ` The method adapts to the length of the text. The curve shows texts of ${MOST_TEXT} bytes read at `
       + "once; beyond L, the differences are for texts that end where their band ends." : ""}`;
