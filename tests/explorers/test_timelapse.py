@@ -73,4 +73,4 @@ def test_the_cache_in_words():
     )
     error = oracle(Timelapse).compute(cases[-1])["error"]
     stats = js.inside(Timelapse, "return input.map((values) => stats(compute(values), values));", [cases[-1]])[0]
-    assert stats[0] == ["Error of its scores", f"{error:.2f}", "times their spread, for random q and k"]
+    assert stats[0] == ["Error of the scores", f"{error:.2f}", "times their spread, for random q and k"]

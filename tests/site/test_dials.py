@@ -156,15 +156,15 @@ def test_what_had_to_give_way_comes_back(opened):
     home = Timelapse().dials()
     enter(page, "Room", 100)
     assert (dials(page)["room"], dials(page)["length"]) == (100, 100)
-    enter(page, "Length n", 101)
+    enter(page, "Length T", 101)
     expect(page.locator(".rb-why:visible")).to_have_text("101 is more than 100 (Room is 100). Still 100.")
     page.get_by_role("button", name="Reset Room").click()
     assert dials(page) == home
     enter(page, "Room", 100)
-    enter(page, "Length n", 90)  # this time the reader sets the length to 90 explicitly
+    enter(page, "Length T", 90)  # this time the reader sets the length to 90 explicitly
     page.get_by_role("button", name="Reset Room").click()
     assert dials(page)["length"] == 90
-    end = page.get_by_role("slider", name="Length n, slider")
+    end = page.get_by_role("slider", name="Length T, slider")
     end.press("End")
     assert dials(page)["length"] == home["room"]
 

@@ -66,4 +66,4 @@ def test_a_playing_figure_says_at_its_end_what_it_shows(opened):
     page.wait_for_function("document.querySelector('.explorer-live').ropebook.values().length === 256")
     expect(page.locator(".rb-stats dd").last).to_have_text("193 of 256 tokens")
     expect(page.locator(".rb-summary")).to_contain_text("The query, token 256,")
-    expect(page.get_by_role("textbox", name="Length n")).to_have_value("256")
+    expect(page.get_by_role("textbox", name="Length T")).to_have_value("256")

@@ -563,7 +563,7 @@ def test_work_per_key_is_small(opened):
     """
     longest = Timelapse(room=4096, length=4000, trained_length=512, factor=2.0, dim=512)
     page = opened([Ladder(dim=512, **dict.fromkeys(METHODS, True)), Ramp(dim=512), longest])
-    for which, name in enumerate(["Base b, slider", "Base b, slider", "Length n, slider"]):
+    for which, name in enumerate(["Base b, slider", "Base b, slider", "Length T, slider"]):
         slider = page.get_by_role("slider", name=name).nth(which if which < 2 else 0)
         best = math.inf
         for _ in range(5):

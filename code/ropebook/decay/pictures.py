@@ -80,8 +80,8 @@ def random_band(dim: int, samples: int = 2000) -> None:
         fig,
         f"Scores against distance, on a logarithmic axis. The curve for equal vectors oscillates as it falls from {dim} to zero. The "
         f"band for random vectors is level around zero and reaches about {math.sqrt(dim):.0f} to each side at all distances.",
-        f"Scores against distance, for d = {dim} and base 10,000. The score of equal vectors falls with distance, but scores of "
-        "random vectors have mean zero and standard deviation √d at every distance.",
+        f"Scores against distance, for d = {dim} and base 10,000. On average, the score of equal vectors falls with distance, but "
+        "scores of random vectors have mean zero and standard deviation √d at every distance.",
     )
 
 

@@ -128,7 +128,7 @@ function build(stage, app) {
     const name = `d = ${figure.dim}, L = ${figure.length}, query ${figure.query}`;
     return [name, { ...figure, base: 1e4, vectors: "ones" }];
   });
-  const showFigure = presets(app, "The six figures in the text", "A figure in the text …", settings);
+  const showFigure = presets(app, "Six published figures", "A published figure …", settings);
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const pad = html("div");
@@ -298,8 +298,8 @@ function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { qu
 
 export default explorer({
   title: "The score against distance",
-  note: "Drag across the picture to move the query. The menu sets the dials for one of the six figures in the text, "
-    + "at base 10⁴.",
+  note: "Drag across the picture to move the query. The menu sets the dials for one of six figures in widely read "
+    + "notes, at base 10⁴.",
   dials,
   compute,
   build,

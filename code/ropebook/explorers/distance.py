@@ -29,7 +29,7 @@ FIGURES = [
     {"query": one.query_position, "length": one.length, "dim": one.dim}
     for one in decay.FIGURES
 ]
-"""The settings of the figures in the text, for the explorer's buttons."""
+"""The settings of six published figures, for the explorer's menu."""
 
 
 class Distance(Explorer):

@@ -193,7 +193,7 @@ function keyTitle({ length }) {
 }
 
 function errorTitle(y) {
-  return titled(0, y, "Error of its score with each key", "In units of the scores’ spread. √2: unrelated");
+  return titled(0, y, "Error of the score with each key", "In units of the scores’ spread. √2: unrelated");
 }
 
 // Explains the colours.
@@ -239,7 +239,7 @@ function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained
 
 function stats({ scale, error }, { length, trained_length }) {
   return [
-    ["Error of its scores", exact(error, 2), "times their spread, for random q and k"],
+    ["Error of the scores", exact(error, 2), "times their spread, for random q and k"],
     ["Scale", tidy(scale), ""],
     ["Bases in the cache", String(Math.max(1, length - trained_length + 1)), `of ${count(length, "token")}`],
   ];

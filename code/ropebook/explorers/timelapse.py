@@ -43,7 +43,7 @@ class Timelapse(Explorer):
         min=1,
         max=MOST_LENGTH,
         log=True,
-        label="Length n",
+        label="Length T",
         below="a text has at least one token",
         above="the figure has no more cells",
         note="The last token is the query.",
@@ -72,7 +72,7 @@ class Timelapse(Explorer):
         max=16,
         below="the base would fall",
         above="the base would jump",
-        note="Dynamic NTK’s scale is s·n/L − (s − 1); plain: s = 1.",
+        note="Dynamic NTK’s scale is s·T/L − (s − 1); plain: s = 1.",
         more=True,
     )
     base = dials.base(

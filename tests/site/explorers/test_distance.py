@@ -90,7 +90,7 @@ def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):
 
 def test_the_list_sets_the_six_figures(opened):
     page = opened([Distance(base=77, vectors="same", query=10)])
-    menu = page.get_by_role("combobox", name="The six figures in the text")
+    menu = page.get_by_role("combobox", name="Six published figures")
     prompt, *names = menu.locator("option").all_inner_texts()
     assert len(names) == 6
     expect(menu).to_have_value(prompt)
