@@ -47,8 +47,11 @@ def test_the_code_to_copy_is_that_of_the_book(rope, dtype):
 
 
 def rows() -> list[list[str]]:
-    table = PAGE[PAGE.index("| position of the query |") :].split("\n\n")[0].splitlines()[2:]
-    return [[cell.strip().replace("−", "-") for cell in row.strip("|").split("|")] for row in table]
+    """Return the cells of each row: two positions, the two rotated vectors and the score."""
+    table = PAGE[PAGE.index("| rotated query |") :].split("\n\n")[0].splitlines()[2:]
+    cells = re.compile(r"\| at (\d): (.*) \| at (\d): (.*) \| (.*) \|")
+    found = [cells.fullmatch(row.replace("−", "-").replace("\N{NO-BREAK SPACE}", " ")).groups() for row in table]
+    return [(m, n, q, k, score) for m, q, n, k, score in found]
 
 
 def turned(arrow: tuple[int, int], quarters: int) -> tuple[int, int]:

@@ -60,12 +60,12 @@ ATTENTION = {
         },
     ),
     "attention: hide the scale": Chosen(
-        "divide W_Q and its bias by √d",
+        "divide the queries' matrix and bias by √d",
         {
-            "divide W_Q and its bias by √d": "then the query is divided by √d, and so is each score.",
-            "divide W_Q by √d, not its bias": "the bias is part of the query. It has to be divided, too.",
-            "divide W_Q, W_K and their biases by √d": "then scores are divided by √d twice, which is d.",
-            "divide W_V and its bias by √d": "the values don't enter the scores.",
+            "divide the queries' matrix and bias by √d": "then the query is divided by √d, and so is each score.",
+            "divide the queries' matrix by √d, not the bias": "the bias is part of the query. It has to be divided, too.",
+            "divide the matrices and biases of queries and keys by √d": "then scores are divided by √d twice, which is d.",
+            "divide the values' matrix and bias by √d": "the values don't enter the scores.",
         },
     ),
 }  # fmt: skip
@@ -83,7 +83,7 @@ SINUSOIDAL = {
         "it is cos 3 + cos 0.03: only the distance counts, and the distance is 3.",
     ),
     "sinusoidal: an hour hand": Numbers(
-        [Field("b", ((4096 / (2 * pi)) ** (64 / 62),))],
+        [Field("base b, to three digits", ((4096 / (2 * pi)) ** (64 / 62),))],
         {
             "half_exponent": (_each((4096 / (2 * pi)) ** (64 / 31)), HALF_EXPONENT),
             "exponent_1": (

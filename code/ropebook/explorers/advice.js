@@ -6,7 +6,7 @@ import { selfExtendGroup, selfExtendReach, yarnFactor } from "./kit/methods.js";
 import { exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, lined, pill, pillHalf, scale, textWidth } from "./kit/drawing.js";
+import { axis, lined, OUTLINED, pill, pillHalf, scale, textWidth } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { presets } from "./kit/presets.js";
 import { explorer } from "./kit/mount.js";
@@ -133,7 +133,8 @@ function rowsOf(data, { trained_length: length, target_length: target, base, may
     cached: [`s = ${short(s)}, f = ${exact(attention)}`, target],
     tables: [`W = ${whole(window)}, G = ${whole(group)}: reaches ${whole(reach)}`, reach],
     short: [`base ${whole(grown)} at L′, grows with the text`, length, true],
-    base: young ? [`${whole(raised)}, ${tidy(raised / base)} times as large`, target] : ["as trained", length, true],
+    base: young ? [`${whole(Math.ceil(raised))}, ${tidy(raised / base)} times as large`, target]
+      : ["as trained", length, true],
     trained: [`s = ${short(s)}, then texts of L′`, target],
   };
   const cases = Object.entries(told).map(([name, [text, end, open = false]]) => ({
@@ -168,9 +169,10 @@ function rowOf({ wide, width, from, to, row, x }, one, values, k) {
   const lengths = [values.trained_length, values.target_length];
   return [
     ...band,
-    word(8, at - (wide ? 2 : 0), 600, name),
-    word(wide ? 8 : 16 + textWidth(name, 13, 600), at + (wide ? 16 : 0), 400, when, quiet),
-    ...(low ? [] : [word(from, wide ? at : at + 16, chosen ? 600 : 400, text)]),
+    svg("g", OUTLINED,
+      word(8, at - (wide ? 2 : 0), 600, name),
+      word(wide ? 8 : 16 + textWidth(name, 13, 600), at + (wide ? 16 : 0), 400, when, quiet),
+      ...(low ? [] : [word(from, wide ? at : at + 16, chosen ? 600 : 400, text)])),
     ...(reach ? [svg("rect", { x: from, y: bar, width: hundredths(end - from), height: 8, rx: 2,
       style: `fill: var(--rb-${colour}); opacity: ${chosen || falls ? 1 : 0.6}` })] : []),
     ...(reach && open ? [svg("path", { d: `M${end + 8},${bar + 4}H${to}`,
@@ -218,8 +220,8 @@ const TAKE = {
   base: ({ raised }, { base }) => {
     const far = raised > MOST_BASE
       ? ` It is above those of the models in the list, which are at most ${whole(MOST_BASE)}.` : "";
-    return `Set the base to ${whole(raised)}, ${tidy(raised / base)} times the trained one: no smaller base keeps `
-      + `every pair within its trained angles.${far}`;
+    return `Set the base to ${whole(Math.ceil(raised))}, ${tidy(raised / base)} times the trained one: no smaller `
+      + `whole number keeps every pair within its trained angles.${far}`;
   },
   trained: () => "Use YaRN, then train the model further on texts of length L′.",
 };
@@ -241,7 +243,7 @@ function pasted(data, { trained_length, base, may }) {
   return {
     cached: yarn,
     trained: yarn,
-    base: config("default", { rope_theta: raised }),
+    base: config("default", { rope_theta: Math.ceil(raised) }),
     tables: call("self_extend", `window=${window}, group=${group}`),
     short: call("dynamic_ntk", `trained_length=${trained_length}`),
   }[may];

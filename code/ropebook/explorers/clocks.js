@@ -310,6 +310,11 @@ function turnText(turn) {
   return turn > 0 && turn < 0.005 ? "< 0.01" : turn.toFixed(2);
 }
 
+// 47117 → 47,117
+function grouped(value) {
+  return value >= 1e3 && value < 1e5 ? Math.round(value).toLocaleString("en-US") : tidy(value);
+}
+
 function describe({ turns, young }, { position }) {
   const pairs = turns.length;
   const full = young === 0 ? "every hand has completed a turn" : young === pairs ? "no hand has completed a turn"
@@ -325,8 +330,8 @@ export default explorer({
   compute,
   build,
   stats: ({ wavelengths }) => [
-    ["Fastest hand", tidy(wavelengths[0]), "positions per turn"],
-    ["Slowest hand", tidy(wavelengths.at(-1)), "positions per turn"],
+    ["Fastest hand", grouped(wavelengths[0]), "positions per turn"],
+    ["Slowest hand", grouped(wavelengths.at(-1)), "positions per turn"],
   ],
   describe,
 });

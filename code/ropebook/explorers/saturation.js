@@ -103,7 +103,7 @@ function glide(group, before) {
 function placesOf(width, most) {
   const wide = width >= NARROW;
   const height = Math.min(most, 420);
-  const base = wide ? height - 42 : Math.round(0.46 * height); // where the bars' panel ends
+  const base = wide ? height - 42 : Math.round(0.38 * height); // where the bars' panel ends
   return {
     wide, height, base,
     start: 8,
@@ -111,7 +111,7 @@ function placesOf(width, most) {
     left: wide ? Math.round(0.54 * width) + 76 : 38,
     right: width - 8,
     head: wide ? 0 : base + 26, // top of the title above the plot
-    top: wide ? 62 : base + 26 + 60,
+    top: wide ? 62 : base + 26 + 54,
     floor: height - 42,
   };
 }
@@ -144,7 +144,7 @@ function barsOf({ wide, start, end, base }, { weights }, { dim, n_keys: keys, sc
   ];
 }
 
-function curvesOf({ wide, left, right, head, top, floor }, data, { dim, scaled }) {
+function curvesOf({ left, right, head, top, floor }, data, { dim, scaled }) {
   const { gradient, medianDims, medianScaled, medianRaw } = data;
   const x = scale([1, MOST_DIMS], [left, right], true);
   const power = scale([LEAST, 0.5], [floor, top], true);
@@ -152,7 +152,7 @@ function curvesOf({ wide, left, right, head, top, floor }, data, { dim, scaled }
   const sideways = svg("g", { transform: `translate(0 ${floor})` });
   axis(sideways, "bottom", x, [1, 4, 16, 64, 256]);
   const up = svg("g", { transform: `translate(${left} 0)` });
-  axis(up, "left", (n) => y(LEAST * 10 ** n), wide ? [0, 1, 2, 3] : [0, 2], (n) => POWERS[n]);
+  axis(up, "left", (n) => y(LEAST * 10 ** n), floor - top > 70 ? [0, 1, 2, 3] : [1, 3], (n) => POWERS[n]);
   const dots = (sizes, colour) => sizes.map((size, i) => svg("circle", { cx: x(medianDims[i]), cy: y(size), r: 3,
     ...inColour(colour) }));
   const level = (at, colour) => svg("path", { d: `M${left},${at}H${right}`, ...lined(colour, 1) });

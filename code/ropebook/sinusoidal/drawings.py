@@ -53,6 +53,7 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
         MUTED,
         display_figure,
         figure,
+        name_line,
         powers,
     )
 
@@ -60,14 +61,13 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
     pairs = torch.arange(checks.even("dim", dim) // 2)
     fig, ax = figure(480, 300)
     for base, colour in ((1000, MUTED), (10_000, BLUE), (1_000_000, MUTED)):
-        ax.plot(
+        [line] = ax.plot(
             pairs, wavelengths(dim, base), color=colour, marker=".", markevery=7
         )
-        end = wavelengths(dim, base)[-1].item()
-        ax.text(dim / 2, end, f"{base:,}", color=colour, va="center")
+        name_line(line, f"base {base:,}")
     ax.axhline(length, color=MUTED, linewidth=1.2, linestyle="--")
-    ax.text(0.4 * dim, 0.5 * length, f"{length} tokens", color=MUTED)
-    ax.set(yscale="log", xlim=(-1, 0.6 * dim), xlabel="hand i")
+    ax.text(dim / 2 - 1, 0.4 * length, f"{length} tokens", color=MUTED, ha="right")
+    ax.set(yscale="log", xlim=(-1, dim / 2), xlabel="hand i")
     ax.set(ylabel="tokens for one turn")
     powers(ax.yaxis)
     display_figure(
@@ -75,8 +75,9 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
         f"Three straight lines show the wavelengths of {dim // 2} hands for the bases 1000, 10,000 and a million, on a "
         "logarithmic axis. All three lines start at 6, and a larger base makes the line steeper. A dashed line marks the "
         "length of a text.",
-        "The wavelength of each hand for three bases, on a logarithmic axis. Each wavelength is longer than the one before by "
-        "the same factor. Hands above the dashed line do not complete a turn within the text. Every seventh hand has a dot.",
+        f"The wavelength of each hand for three bases, on a logarithmic axis (d = {dim}). Each wavelength is longer than the "
+        "one before by the same factor. Hands above the dashed line do not complete a turn within the text. Every seventh "
+        "hand has a dot.",
     )
 
 
@@ -126,21 +127,23 @@ def draw_terms(terms: FourTerms) -> None:
         ORANGE,
         display_figure,
         figure,
+        name_line,
     )
 
     last = len(terms.total) - 1
     fig, ax = figure(480, 340)
     for values, colour, name in (
         (terms.total, INK, "score"),
-        (terms.position, BLUE, "position, position"),
-        (terms.content_position, ORANGE, "token, position"),
-        (terms.content, MUTED, "token, token"),
-        (terms.position_content, ORANGE, "position, token"),
+        (terms.position, BLUE, "position · position"),
+        (terms.content_position, ORANGE, "token · position"),
+        (terms.content, MUTED, "token · token"),
+        (terms.position_content, ORANGE, "position · token"),
     ):
-        ax.plot(values, color=colour, linewidth=2.2 if name == "score" else 1.5)
-        ax.text(1.02 * last, values[-1], name, color=colour, va="center")
-    ax.set(xlim=(0, 1.43 * last), xticks=range(0, last + 2, 50))
-    ax.set(xlabel="position of the key; the query moves with it")
+        width = 2.2 if name == "score" else 1.5
+        [line] = ax.plot(values, color=colour, linewidth=width)
+        name_line(line, name)
+    ax.set(xlim=(0, last), xticks=range(0, last + 1, 50))
+    ax.set(xlabel="position of the key")
     display_figure(
         fig,
         "Five curves against the position in the text. The token-token and position-position terms are horizontal lines. The "
@@ -173,7 +176,7 @@ def draw_turns(dim: int = 128, length: int = 512) -> None:
     ax.text(dim / 2 - 1, 1.3, "one whole turn", color=MUTED, ha="right")
     ax.text(0.13 * dim, 14, "completed a turn", color=BLUE)
     ax.text(0.33 * dim, 0.35, "did not complete a turn", color=ORANGE)
-    ax.set(yscale="log", xlabel="pair i", ylabel=f"turns in {length - 1} steps")
+    ax.set(yscale="log", xlabel="hand i", ylabel=f"turns in {length - 1} steps")
     powers(ax.yaxis)
     display_figure(
         fig,
