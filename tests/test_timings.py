@@ -57,19 +57,22 @@ def test_in_short_one_row_for_each_form(measured, layout):
     assert sparse["operations per token"] == 3.5 * 128 * 40
     assert sparse["time for 2,048 tokens (ms)"] == raw(measured, "float32", "sparse", layout)["ms"]
     assert sparse["time for 1 token (µs)"] == 1000 * raw(measured, "one_token", "sparse", layout)["ms"]
-    assert sparse["passes over memory"] == 5
+    assert sparse["passes"] == 5
     matrix, copy = row(columns, form="matrix"), row(columns, form="copy")
     assert matrix["time for 2,048 tokens (ms)"] is None
-    assert (copy["operations per token"], copy["passes over memory"]) == (0, 1)
+    assert (copy["operations per token"], copy["passes"]) == (0, 1)
     assert copy["time for 2,048 tokens (ms)"] == raw(measured, "float32", "limit", None)["ms"]
 
 
 def test_decoding_has_a_row_for_each_form_and_both_types(measured):
     part = measured["cpu"]["decoding"]
     columns = timings.decoding(measured)
-    assert columns["form"] == [one["name"] for one in part["float32"]["entries"]]
+    named = {"half-split": "halves", "interleaved": "neighbours"}
+    assert columns["form"] == [
+        ", ".join(named.get(word, word) for word in one["name"].split(", ")) for one in part["float32"]["entries"]
+    ]
     first, yarn = row(columns, form="transformers"), row(columns, form="YaRN")
-    assert (first["relative to the first"], first["relative to its first"]) == (1, 1)
+    assert (first["ratio"], first["its ratio"]) == (1, 1)
     for head, dtype in (("float32 (µs)", "float32"), ("bfloat16 (µs)", "bfloat16")):
         (found,) = [one for one in part[dtype]["entries"] if one["name"] == "YaRN"]
         assert yarn[head] == found["us"]
@@ -79,47 +82,54 @@ def test_forms_that_cost_the_same_in_both_layouts_share_a_row():
     columns = timings.counts(head_dim=128, n_heads=40)
     assert len(rows(columns)) == len(FORMS) + 3
     for one in rows(columns):
-        form = {title: name for name, title in timings.TITLES.items()}[one["form"]]
-        for layout in checks.LAYOUTS if one["layout"] == "both" else [one["layout"].removesuffix("-split")]:
+        forms = {timings.titled(form, layout): (form, layout) for form in FORMS for layout in (None, *checks.LAYOUTS)}
+        form, only = forms[one["form"]]
+        for layout in [only] if only else checks.LAYOUTS:
             cost = rotation_cost(form, 128, 40, layout)
             assert one["operations"] == cost.flops
             assert one["moved (KiB)"] == cost.bytes / 1024
-            assert one["operations per byte"] == cost.intensity
+            assert one["per byte"] == cost.intensity
             assert one["passes"] == timings.passes(form, layout)
-    assert [one["layout"] for one in rows(columns) if one["form"] == "complex"] == ["interleaved", "half-split"]
+    assert [form for form in columns["form"] if "complex" in form] == ["complex, neighbours", "complex, halves"]
 
 
-def test_the_long_text_in_float32_and_in_bfloat16(measured):
-    columns = timings.long_text(measured)
-    limits = [raw(measured, part, "limit", None)["ms"] for part in ("float32", "bfloat16")]
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_long_text_in_float32_and_in_bfloat16(measured, dtype):
+    columns = timings.long_text(measured, dtype)
+    limit = raw(measured, dtype, "limit", None)["ms"]
     assert len(rows(columns)) == 1 + 7 * 2
-    for title, name, label, layout in (
-        ("sparse", "sparse", "interleaved", "interleaved"),
-        ("in place", "in_place", "half-split", "half"),
-        ("transformers", "transformers", "half-split", "half"),
+    for title, name, layout in (
+        ("sparse, neighbours", "sparse", "interleaved"),
+        ("in place, halves", "in_place", "half"),
+        ("transformers, halves", "transformers", "half"),
     ):
-        found = row(columns, form=title, layout=label)
-        wide, narrow = (raw(measured, part, name, layout) for part in ("float32", "bfloat16"))
-        assert (found["float32 (ms)"], found["bfloat16 (ms)"]) == (wide["ms"], narrow["ms"])
-        assert (found["copies"], found["its copies"]) == (wide["ms"] / limits[0], narrow["ms"] / limits[1])
-        assert found["10–90 %"] == f"{wide['p10']:.1f}–{wide['p90']:.1f}"
-        assert found["new memory (MiB)"] == wide["allocated"] / 2**20
-    assert row(columns, form="transformers", layout="interleaved")["passes"] == 5
+        found, one = row(columns, form=title), raw(measured, dtype, name, layout)
+        assert found["ms"] == one["ms"]
+        assert found["copies"] == one["ms"] / limit
+        assert found["10–90%"] == f"{one['p10']:.1f}–{one['p90']:.1f}"
+        assert found["new memory (MiB)"] == one["allocated"] / 2**20
+    assert row(columns, form="transformers, neighbours")["passes"] == 5
     copy = row(columns, form="copy")
-    assert (copy["layout"], copy["passes"], copy["copies"], copy["its copies"]) == ("–", 1, 1, 1)
+    assert (copy["passes"], copy["copies"]) == (1, 1)
 
 
-def test_few_tokens_in_microseconds(measured):
-    columns = timings.few_tokens(measured)
+@pytest.mark.parametrize("layout", checks.LAYOUTS)
+def test_few_tokens_in_microseconds(measured, layout):
+    columns = timings.few_tokens(measured, layout)
     assert columns["form"] == ["copy", "transformers", *(timings.TITLES[form] for form in FORMS)]
-    assert [head.split(",")[0] for head in columns] == ["form", "1 token", "1 token", "64 tokens", "64 tokens"]
-    sparse = row(columns, form="sparse")
+    assert list(columns) == ["form", "1 token (µs)", "64 tokens (µs)"]
+    sparse, copy = row(columns, form="sparse"), row(columns, form="copy")
     for part, tokens in (("one_token", "1 token"), ("short", "64 tokens")):
-        for layout, label in (("interleaved", "interleaved"), ("half", "half-split")):
-            assert sparse[f"{tokens}, {label} (µs)"] == 1000 * raw(measured, part, "sparse", layout)["ms"]
-    assert (
-        row(columns, form="copy")["1 token, half-split (µs)"] == 1000 * raw(measured, "one_token", "limit", None)["ms"]
-    )
+        assert sparse[f"{tokens} (µs)"] == 1000 * raw(measured, part, "sparse", layout)["ms"]
+    assert copy["1 token (µs)"] == 1000 * raw(measured, "one_token", "limit", None)["ms"]
+
+
+@pytest.mark.parametrize(
+    "tabulate", [timings.long_text, lambda measured, dtype: timings.peers(measured, "long", dtype)]
+)
+def test_times_are_known_in_two_types(measured, tabulate):
+    with pytest.raises(ValueError, match=r"^dtype must be one of 'float32', 'bfloat16', got 'float16'$"):
+        tabulate(measured, "float16")
 
 
 def test_stores_and_shares_are_the_files(measured):
@@ -127,10 +137,11 @@ def test_stores_and_shares_are_the_files(measured):
     assert columns["what"][0] == "scaled in place"
     assert columns["relative to the first"] == [one["times"] for one in measured["cpu"]["stores"]["entries"]]
     assert columns["ms"] == [one["ms"] for one in measured["cpu"]["stores"]["entries"]]
-    half = row(timings.shares(measured), layout="half-split")
+    assert {"rotated in place, neighbours", "sheared in place, halves"} < set(columns["what"])
+    half = row(timings.shares(measured), layout="halves")
     share = measured["cpu"]["float32"]["shares_ms"]["half"]
     assert half == {
-        "layout": "half-split",
+        "layout": "halves",
         "a copy (ms)": share["copy"],
         "new pages (ms)": share["new_pages"],
         "the loop, beyond the copy (ms)": share["arithmetic"] + share["tables"],
@@ -157,7 +168,7 @@ def test_the_roofline_has_a_point_at_each_forms_count_and_speed(measured):
 
 def test_on_a_gpu_the_fastest_is_shown_in_copies(measured):
     columns = timings.on_cuda(measured)
-    assert list(columns)[2:] == [f"{n} tokens, {way}" for n in ("8,192", "131,072") for way in ("forward", "backward")]
+    assert list(columns)[1:] == ["8,192", "8,192 back", "131,072", "131,072 back"]
     part = measured["cuda"]["parts"][1]
     copy = next(one["ms"] for one in part["entries"] if one["name"] == "limit")
     times = [
@@ -166,9 +177,9 @@ def test_on_a_gpu_the_fastest_is_shown_in_copies(measured):
         if (one["name"], one["layout"], one["direction"]) == ("triton", "half", "backward")
     ]
     assert len(times) == 2  # heads first and tokens first
-    ours = row(columns, form="our kernel", layout="half-split")
-    assert ours["131,072 tokens, backward"] == min(times) / copy
-    assert row(columns, form="transformers", layout="interleaved")["8,192 tokens, backward"] is None
+    ours = row(columns, form="our kernel, halves")
+    assert ours["131,072 back"] == min(times) / copy
+    assert row(columns, form="transformers, neighbours")["8,192 back"] is None
 
 
 def peers_raw(measured, length, dtype, direction, name):
@@ -181,18 +192,19 @@ def peers_raw(measured, length, dtype, direction, name):
     return found
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("length", ["long", "one_token"])
-def test_peers_stand_beside_transformers_in_all_cases(measured, length):
-    columns = timings.peers(measured, length)
-    assert list(columns)[2:] == ["float32", "float32 and back", "bfloat16", "bfloat16 and back"]
-    assert columns["library"][0] == "ours"
+def test_peers_stand_beside_transformers_in_all_cases(measured, length, dtype):
+    columns = timings.peers(measured, length, dtype)
+    assert list(columns)[1:] == ["forward", "forward and backward"]
+    assert columns["library"][:2] == ["ours", "ours, neighbours"]
+    assert "torchtune, neighbours" in columns["library"]
     assert "a copy" not in columns["library"]
     theirs = row(columns, library="transformers")
-    assert theirs["layout"] == "half-split"
-    assert {theirs[head] for head in list(columns)[2:]} == {"1.00 (1.00–1.00)"}
-    found = peers_raw(measured, length, "bfloat16", "forward and backward", "ours")
+    assert {theirs[head] for head in list(columns)[1:]} == {"1.00 (1.00–1.00)"}
+    found = peers_raw(measured, length, dtype, "forward and backward", "ours")
     right = f"{found['times']:.2f} ({found['times_p10']:.2f}–{found['times_p90']:.2f})"
-    assert row(columns, library="ours")["bfloat16 and back"] == right
+    assert row(columns, library="ours")["forward and backward"] == right
 
 
 def test_peers_know_two_lengths(measured):
@@ -205,5 +217,5 @@ def test_errors_of_peers_are_those_of_the_long_text_forward(measured):
     assert columns["library"] == timings.peers(measured)["library"]
     for dtype in ("float32", "bfloat16"):
         found = peers_raw(measured, "long", dtype, "forward", "torchtune")
-        ours = row(columns, library="torchtune")
+        ours = row(columns, library="torchtune, neighbours")
         assert (ours[f"{dtype}: rms"], ours[f"{dtype}: worst"]) == (found["rms"], found["worst"])

@@ -3,6 +3,8 @@ its mirror image."""
 
 from __future__ import annotations
 
+import math
+
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -40,8 +42,11 @@ def arrows(products: Tensor, without: Tensor) -> Figure:
     tips = [(products[0], f"0 … {len(products) - 1}", BLUE, axes[0])]
     tips += [(z, str(n), ORANGE, axes[1]) for n, z in enumerate(without)]
     for z, text, colour, ax in tips:
-        at = 1.16 * z.real.item(), 1.16 * z.imag.item()
-        ax.text(*at, text, ha="center", va="center", color=colour)
+        # in pixels from the tip, so that the names keep off the dots and the axes at any size
+        away = math.copysign(7, z.real), math.copysign(9, z.imag)
+        where = {"textcoords": "offset points", "va": "center", "color": colour}
+        side = "left" if z.real > 0 else "right"
+        ax.annotate(text, (z.real.item(), z.imag.item()), away, ha=side, **where)
     axes[0].set_ylabel("imaginary part")
     return fig
 

@@ -33,7 +33,16 @@ TITLES = {
     "compiled_rolled": "compiled, rolled",
     "triton": "our kernel",
 }
-SHORT = {"interleaved": "interleaved", "half": "half-split", None: "–"}
+SHORT = {"interleaved": "neighbours", "half": "halves"}
+
+
+def titled(form: str, layout: str | None = None) -> str:
+    """Return the name of a form in tables, with its layout if one is given.
+
+    >>> titled("in_place", "half"), titled("limit")
+    ('in place, halves', 'copy')
+    """
+    return TITLES[form] + (f", {SHORT[layout]}" if layout else "")
 
 
 def entry(part: dict, name: str, layout: str | None = None) -> dict | None:
@@ -91,7 +100,7 @@ def in_short(measured: dict, layout: str = "interleaved") -> Columns:
         )
     )
     long_head = f"time for {shape['tokens']:,} tokens (ms)"
-    heads = ("form", "operations per token", "passes over memory", long_head)
+    heads = ("form", "operations per token", "passes", long_head)
     return _columns((*heads, "time for 1 token (µs)"), rows)
 
 
@@ -106,36 +115,26 @@ def counts(head_dim: int, n_heads: int) -> Columns:
         }
         same = found["interleaved"] == found["half"]
         for layout, cost in (
-            [("interleaved", found["interleaved"])] if same else found.items()
+            [(None, found["interleaved"])] if same else found.items()
         ):
-            name = "both" if same else SHORT[layout]
             rows.append(
                 (
-                    TITLES[form],
-                    name,
-                    cost.flops,
+                    titled(form, layout),
+                    passes(form, layout or "half"),
                     cost.bytes / 1024,
-                    passes(form, layout),
+                    cost.flops,
                     cost.intensity,
                 )
             )
-    return _columns(
-        (
-            "form",
-            "layout",
-            "operations",
-            "moved (KiB)",
-            "passes",
-            "operations per byte",
-        ),
-        rows,
-    )
+    heads = ("form", "passes", "moved (KiB)", "operations", "per byte")
+    return _columns(heads, rows)
 
 
-def long_text(measured: dict) -> Columns:
-    """Tabulate how long each form takes for a long text in float32 and bfloat16, and how many passes it makes."""
-    wide, narrow = measured["cpu"]["float32"], measured["cpu"]["bfloat16"]
-    limits = [entry(part, "limit")["ms"] for part in (wide, narrow)]
+def long_text(measured: dict, dtype: str = "float32") -> Columns:
+    """Tabulate how long each form takes for a long text in float32 or bfloat16, and how many passes it makes."""
+    checks.choice("dtype", dtype, ("float32", "bfloat16"))
+    part = measured["cpu"][dtype]
+    limit = entry(part, "limit")["ms"]
     rows = []
     for name in (
         "limit",
@@ -148,51 +147,34 @@ def long_text(measured: dict) -> Columns:
         "in_place",
     ):
         for layout in (None,) if name == "limit" else checks.LAYOUTS:
-            one, other = entry(wide, name, layout), entry(narrow, name, layout)
+            one = entry(part, name, layout)
             form = {"limit": "compiled", "transformers": "sparse"}.get(name, name)
             rows.append(
                 (
-                    TITLES[name],
-                    SHORT[layout],
+                    titled(name, layout),
                     passes(form, layout or "half"),
                     one["ms"],
                     f"{one['p10']:.1f}–{one['p90']:.1f}",
-                    one["ms"] / limits[0],
+                    one["ms"] / limit,
                     one["allocated"] / 2**20,
-                    other["ms"],
-                    other["ms"] / limits[1],
                 )
             )
-    heads = (
-        "form",
-        "layout",
-        "passes",
-        "float32 (ms)",
-        "10–90 %",
-        "copies",
-        "new memory (MiB)",
-    )
-    return _columns((*heads, "bfloat16 (ms)", "its copies"), rows)
+    heads = ("form", "passes", "ms", "10–90%", "copies", "new memory (MiB)")
+    return _columns(heads, rows)
 
 
-def few_tokens(measured: dict) -> Columns:
-    """Tabulate the time in microseconds for one token and for 64 tokens, in both layouts."""
+def few_tokens(measured: dict, layout: str) -> Columns:
+    """Tabulate the time in microseconds for one token and for 64 tokens, in one layout."""
+    checks.layout(layout)
     parts = [measured["cpu"][name] for name in ("one_token", "short")]
-    heads = ["form"]
-    heads += [
-        f"{_tokens(part)}, {SHORT[layout]} (µs)"
-        for part in parts
-        for layout in checks.LAYOUTS
-    ]
     rows = []
     for name in ("limit", "transformers", *FORMS):
         times = [
             1000 * entry(part, name, None if name == "limit" else layout)["ms"]
             for part in parts
-            for layout in checks.LAYOUTS
         ]
         rows.append((TITLES[name], *times))
-    return _columns(heads, rows)
+    return _columns(["form", *(f"{_tokens(part)} (µs)" for part in parts)], rows)
 
 
 def on_cuda(measured: dict) -> Columns:
@@ -213,13 +195,13 @@ def on_cuda(measured: dict) -> Columns:
                         == (name, layout, direction)
                     ]
                     cells.append(min(found) / copy if found else None)
-            rows.append((TITLES[name], SHORT[layout], *cells))
+            rows.append((titled(name, layout), *cells))
     heads = [
-        f"{part['shape']['tokens']:,} tokens, {direction}"
+        f"{part['shape']['tokens']:,}{direction}"
         for part in parts
-        for direction in ("forward", "backward")
+        for direction in ("", " back")
     ]
-    return _columns(("form", "layout", *heads), rows)
+    return _columns(("form", *heads), rows)
 
 
 def decoding(measured: dict) -> Columns:
@@ -229,31 +211,33 @@ def decoding(measured: dict) -> Columns:
     pairs = zip(
         part["float32"]["entries"], part["bfloat16"]["entries"], strict=True
     )
-    heads = (
-        "form",
-        "float32 (µs)",
-        "relative to the first",
-        "bfloat16 (µs)",
-        "relative to its first",
-    )
+    heads = ("form", "float32 (µs)", "ratio", "bfloat16 (µs)", "its ratio")
     return _columns(
         heads,
         [
-            (wide["name"], wide["us"], wide["times"], narrow["us"], narrow["times"])
+            (
+                _in_words(wide["name"]),
+                wide["us"],
+                wide["times"],
+                narrow["us"],
+                narrow["times"],
+            )
             for wide, narrow in pairs
         ],
     )
 
 
-def peers(measured: dict, length: str = "long") -> Columns:
+def peers(measured: dict, length: str = "long", dtype: str = "float32") -> Columns:
     """Tabulate the time of our code and of each other library as a multiple of transformers' time. Each row has the
-    median, followed by the first and last decile of the ratios within a round."""
-    cases = _cases(measured, length)
+    median, followed by the first and last decile of the ratios within a round. A name without a layout is that of a
+    rotation of halves."""
+    checks.choice("dtype", dtype, ("float32", "bfloat16"))
+    cases = [case for case in _cases(measured, length) if case["dtype"] == dtype]
     rows = [
-        (name, SHORT[layout], *(_ratio(_of(case, name)) for case in cases))
-        for name, layout in _rotating(cases)
+        (library, *(_ratio(_of(case, name)) for case in cases))
+        for library, name in _rotating(cases)
     ]
-    return _columns(("library", "layout", *map(_head, cases)), rows)
+    return _columns(("library", *(case["direction"] for case in cases)), rows)
 
 
 def peer_errors(measured: dict) -> Columns:
@@ -262,8 +246,8 @@ def peer_errors(measured: dict) -> Columns:
     cases = [c for c in _cases(measured, "long") if c["direction"] == "forward"]
     kinds = ("rms", "worst")
     rows = [
-        (name, *(_of(case, name)[kind] for case in cases for kind in kinds))
-        for name, _ in _rotating(cases)
+        (library, *(_of(case, name)[kind] for case in cases for kind in kinds))
+        for library, name in _rotating(cases)
     ]
     heads = [f"{case['dtype']}: {kind}" for case in cases for kind in kinds]
     return _columns(("library", *heads), rows)
@@ -281,14 +265,31 @@ def _cases(measured: dict, length: str) -> list[dict]:
 
 
 def _rotating(cases: list[dict]) -> list[tuple[str, str]]:
-    """Return the names and layouts of all implementations, starting with ours."""
-    entries = cases[0]["entries"]
-    return [(one["name"], one["layout"]) for one in entries if one["layout"]]
+    """Return the names of all implementations in tables and in the file, starting with ours."""
+    found = []
+    for one in cases[0]["entries"]:
+        name, layout = one["name"], SHORT.get(one["layout"])
+        if layout == "neighbours" and layout not in name:
+            found.append((f"{name}, {layout}", name))
+        elif layout:
+            found.append((name, name))
+    return found
 
 
-def _head(case: dict) -> str:
-    back = "" if case["direction"] == "forward" else " and back"
-    return case["dtype"] + back
+def _in_words(name: str) -> str:
+    """Return a name from the file with the page's words for the layouts.
+
+    >>> _in_words("rotated in place, half"), _in_words("half-split, in place")
+    ('rotated in place, halves', 'halves, in place')
+    """
+    for layout, word in (
+        ("half-split", "halves"),
+        ("interleaved", "neighbours"),
+        (", half", ", halves"),
+    ):
+        if layout in name:
+            return name.replace(layout, word)
+    return name
 
 
 def _ratio(entry: dict) -> str:
@@ -303,7 +304,7 @@ def stores(measured: dict) -> Columns:
     found = measured["cpu"]["stores"]["entries"]
     return _columns(
         ("what", "ms", "relative to the first"),
-        [(one["name"], one["ms"], one["times"]) for one in found],
+        [(_in_words(one["name"]), one["ms"], one["times"]) for one in found],
     )
 
 
@@ -346,10 +347,10 @@ def roofline(measured: dict) -> Figure:
         ("transformers", "half"): (6, -4, "left"),
         ("by_pairs", "half"): (6, 4, "left"),
         ("eager", "half"): (7, -3, "left"),
-        ("compiled", "half"): (-7, -4, "right"),
+        ("compiled", "half"): (7, 2, "left"),
         ("in_place", "half"): (0, 8, "center"),
         ("eager", "interleaved"): (7, 3, "left"),
-        ("compiled", "interleaved"): (7, -5, "left"),
+        ("compiled", "interleaved"): (7, -7, "left"),
         ("in_place", "interleaved"): (-8, 4, "right"),
     }
     fig, ax = figure(480, 330)
@@ -366,8 +367,8 @@ def roofline(measured: dict) -> Figure:
         ax.annotate(
             TITLES[name], (cost.intensity, speed), (dx, dy), color=colour, **where
         )
-    ax.text(1.15, 0.62, "half-split", color=BLUE, ha="right")
-    ax.text(1.15, 0.5, "interleaved", color=INK, ha="right")
+    ax.text(1.15, 0.62, "halves", color=BLUE, ha="right")
+    ax.text(1.15, 0.5, "neighbours", color=INK, ha="right")
     ax.set(xscale="log", yscale="log", xlim=(0.05, 1.2), ylim=(0.4, 30))
     ax.set_xlabel("operations per byte moved, counted")
     ax.set_ylabel("billion operations per second")

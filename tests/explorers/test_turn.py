@@ -83,7 +83,7 @@ def test_the_turned_vector_in_words():
     ]
     eighth, alone, far, home = js.describe(Turn, [figure.dials() for figure in cases])
     assert eighth == (
-        "At position 1, pair 1 has been rotated counter-clockwise by 45.0°. 2 of 2 pairs have not completed a turn yet."
+        "At position 1, pair 1 has been rotated counter-clockwise by 45.0°. No pair has completed a turn yet."
     )
     assert "by 1 full turn and 41.1° more." in alone
     assert alone.endswith("Every pair has completed at least one turn.")

@@ -37,8 +37,10 @@ def draw_families(positions: int = 10, angle: float = 1.2) -> None:
         axes[0].text(*(1.28 * point), str(n), ha="center", va="center", color=INK)
     end = 1.5 * rotation(angle / 2)[:, 0]
     axes[1].plot(*torch.stack((-end, end)).T, "--", color=MUTED)
-    axes[1].text(*(1.4 * mirrored[0]), "even n", ha="center", va="top", color=INK)
-    axes[1].text(*(1.3 * mirrored[1]), "odd n", ha="center", va="bottom", color=INK)
+    # in pixels from the points, so that the names keep off the circle and the dashed line at any size
+    for n, name, away in ((0, "even n", (7, -8)), (1, "odd n", (3, 14))):
+        where = {"textcoords": "offset points", "va": "center"}
+        axes[1].annotate(name, mirrored[n], away, color=INK, **where)
     display_figure(
         fig,
         f"Two circles. On the left, {positions} dots, numbered from 0, go around the circle in equal steps. On the "

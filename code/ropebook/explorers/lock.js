@@ -271,7 +271,7 @@ function describe({ addedCurve }, { m, n, shift }) {
 
 export default explorer({
   title: "Query and key, locked together",
-  note: "Drag the vertical line, or press Play, to slide query and key along the text together. "
+  note: "Drag the vertical line to slide query and key along the text together. "
     + "The pale arrows are q and k without a position.",
   dials,
   compute,

@@ -349,7 +349,7 @@ function describe({ different, lost }, { dtype, rounded, first, count }) {
 
 export default explorer({
   title: "What rounding does to the tables",
-  note: "One row per position. Press Play or raise the position: at large positions, neighbouring rows merge.",
+  note: "One row per position. Raise the position: at large positions, neighbouring rows merge.",
   dials,
   compute,
   build,

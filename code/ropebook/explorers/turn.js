@@ -346,6 +346,7 @@ function describe({ angles, young }, { position, pair }) {
   const turns = Math.floor(angle / (2 * Math.PI));
   const far = turns ? `${count(turns, "full turn")} and ${degrees(angle - 2 * Math.PI * turns)} more` : degrees(angle);
   const others = young === 0 ? "Every pair has completed at least one turn"
+    : young === angles.length ? "No pair has completed a turn yet"
     : `${young} of ${count(angles.length, "pair")} ${young === 1 ? "has" : "have"} not completed a turn yet`;
   return `At position ${position}, pair ${pair} has been rotated counter-clockwise by ${far}. ${others}.`;
 }
