@@ -100,6 +100,8 @@ UNDER_NAME = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85
 """The background patch behind a name written in a picture, as a `bbox` for matplotlib."""
 NARROW = 330
 """The width, in CSS pixels, of a figure's second drawing, for phones."""
+TITLE = 40
+"""The height, in CSS pixels, of the words above and below a panel, which doesn't depend on the panel's width."""
 MOST_COLOURS = 4
 """The maximum number of colours, not counting greys, for the lines of a panel."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -446,10 +448,16 @@ def display_figure(fig, alt: str, caption: str | None = None) -> None:
 
 
 def _narrow(fig, alt: str) -> str:
-    """Return the drawing for phones, which is hidden."""
+    """Return the drawing for phones, which is hidden.
+
+    Panels with equal scales on both axes become lower as they become narrower, so that their drawing does too.
+    """
     width, height = fig.get_size_inches()
     kind = "fig-narrow fig-sooner" if 72 * width > 500 else "fig-narrow"
-    fig.set_size_inches(NARROW / 72, height)
+    lower = height
+    if all(ax.get_aspect() == 1 and ax.get_adjustable() == "box" for ax in fig.axes):
+        lower = min(height, height * NARROW / (72 * width) + TITLE / 72)
+    fig.set_size_inches(NARROW / 72, lower)
     try:
         drawing = svg(fig, alt)
     finally:
