@@ -214,7 +214,8 @@ def table(
         legend = ", ".join(f"{sign}\u00a0{word}" for sign, word in meanings.items())
         words = {head: list(map(str, cells)) for head, cells in texts.items()}
         matrix = _html(_shorter(texts), marked, f"{caption} ({legend})")
-        folded = f"<summary>In words</summary>{_html(words, marked, caption)}"
+        prose = _html(words, marked, caption).replace("book-table", "book-table prose")
+        folded = f"<summary>In words</summary>{prose}"
         html = f'{matrix}<details class="folded">{folded}</details>'
     display(Forms({"text/html": html, "text/plain": plain}))
 
