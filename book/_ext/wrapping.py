@@ -24,6 +24,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 COLUMNS = re.compile(r"\S {2,}\S")
 FITS = 36  # the number of characters in a line that fits on every screen
+WORD = 26  # the number of characters without a space from which code may be broken inside such a run
+SMALL = re.compile(r"(?<![\w.>])\d[\d.]*e-\d+(?![\w<])")  # printed as in 2e-16, which must not break at its hyphen
+WHOLE = r'<span class="whole">\g<0></span>'
 DEEPEST = 16  # the deepest indentation that is kept (`code.css` has a rule for each)
 ROWS = 3  # the smallest number of lines with columns that count as a table
 
@@ -63,21 +66,19 @@ class Wrapping(HtmlFormatter):
         if len(text) <= FITS:
             return line
         depth = min(len(text) - len(text.lstrip()), DEEPEST)
-        return f'<span class="long in-{depth}">{with_breaks(line)}</span>'
+        if max(map(len, text.split()), default=0) > WORD:
+            line = with_breaks(line)
+        return f'<span class="long in-{depth}">{SMALL.sub(WHOLE, line)}</span>'
 
 
 def with_breaks(line: str) -> str:
     """Let a line of highlighted code break before a dot and after a bracket, so that it need not break inside a name.
-    Small numbers such as 1e-16 are kept whole.
 
     >>> with_breaks('<span class="n">a</span><span class="o">.</span><span class="n">b</span>')
     '<span class="n">a</span><wbr><span class="o">.</span><span class="n">b</span>'
-    >>> with_breaks("the sum is one: 2e-16")
-    'the sum is one: <span class="whole">2e-16</span>'
     """
     line = line.replace('<span class="o">.</span>', '<wbr><span class="o">.</span>')
-    line = re.sub(r'<span class="p">[^<]*[(\[{]</span>', r"\g<0><wbr>", line)
-    return re.sub(r"(?<![\w.>])\d[\d.]*e-\d+(?![\w<])", r'<span class="whole">\g<0></span>', line)
+    return re.sub(r'<span class="p">[^<]*[(\[{]</span>', r"\g<0><wbr>", line)
 
 
 class PrintedColumns(SphinxPostTransform):
