@@ -84,7 +84,7 @@ def causal_map(
     models = {id: mapped(found, id) for id in ids}
     maps = [one for of_model in models.values() for one in of_model]
     values = 100 * change(maps, way, layout).T
-    fig, ax = figure(NARROW, 80 + 21 * len(values))
+    fig, ax = figure(NARROW, 86 + 21 * len(values))
     heatmap(
         ax,
         values,
@@ -92,7 +92,8 @@ def causal_map(
         columns=[str(id_of(one["model"])[1]) for one in maps],
         form="{:z.0f}",
         limit=100.0,
-    ).set(aspect="auto", xlabel="seed", ylabel="pair, from the fastest")
+    ).set(aspect="auto", ylabel="pair, from the fastest")
+    ax.set_xlabel("seed", labelpad=9)
     start = 0
     for id, of_model in models.items():
         title = SCHEMES[id.removesuffix("-3200")].title
@@ -100,7 +101,7 @@ def causal_map(
         ax.annotate(
             title,
             (middle, 0),
-            xytext=(0, 40),
+            xytext=(0, 46),
             textcoords="offset points",
             ha="center",
             annotation_clip=False,
