@@ -23,7 +23,7 @@ def test_the_clocks_show_what_python_computes(opened):
             if j < 9:  # the window ends at 348, which has nine binary digits
                 # the names and their heading come first
                 assert texts[texts.index(str(2 ** (j + 1))) + 10] == str(digit)
-        names = ["6.28", "62.8", "628", "6283"]
+        names = ["6.28", "62.8", "628", "6,283"]
         shown = [float(texts[texts.index(name) + 5].replace("−", "-")) for name in names]
         assert shown == pytest.approx(expected["encoding"][0::2], abs=0.006)
         assert [float(text) for text in texts[-4:]] == pytest.approx(expected["turns"], abs=0.006)
@@ -32,7 +32,7 @@ def test_the_clocks_show_what_python_computes(opened):
         assert f"Binary digits: {position:b}" in texts
         second, hour = page.locator(".rb-stats dd").all_inner_texts()
         assert second.split()[0] == "6.28"
-        assert hour.split()[0] == "6283"
+        assert hour.split()[0] == "6,283"
         page.get_by_role(
             "button", name="1 position forward" if position == 300 else "16 positions forward", exact=True
         ).click()
