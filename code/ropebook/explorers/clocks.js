@@ -4,7 +4,7 @@ import { BITS, dials, FINE_SAMPLES, MOST_POSITION, MOST_WAVES } from "./clocks.p
 import {
   cosSinGrid, evenEdges, invFreq, lastCall, minMaxBand, samplesPerStep, sinusoidalEncoding, turnedOn,
 } from "./kit/rope.js";
-import { tidy } from "./kit/text.js";
+import { grouped } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, packCells, scale, titled } from "./kit/drawing.js";
@@ -255,7 +255,7 @@ function drawWaves(context, paints, box, data, dials) {
     },
     row(k) {
       const value = encoding[2 * shown[k]].toFixed(2).replace("-", "−");
-      return [tidy(wavelengths[shown[k]]), value, inColour("1")];
+      return [grouped(wavelengths[shown[k]]), value, inColour("1")];
     },
   });
 }
@@ -308,11 +308,6 @@ function drawClocks(context, paints, top, { area, cell, centre }, { turns, encod
 
 function turnText(turn) {
   return turn > 0 && turn < 0.005 ? "< 0.01" : turn.toFixed(2);
-}
-
-// 47117 → 47,117
-function grouped(value) {
-  return value >= 1e3 && value < 1e5 ? Math.round(value).toLocaleString("en-US") : tidy(value);
 }
 
 function describe({ turns, young }, { position }) {

@@ -3,7 +3,7 @@
 
 import { dials, MOST_COLUMNS, MOST_DIMS } from "./heatmap.py";
 import { cosSinGrid, evenEdges, fourierSum, invFreq, lastCall, minMaxBand } from "./kit/rope.js";
-import { lowered, tidy } from "./kit/text.js";
+import { grouped, lowered, tidy } from "./kit/text.js";
 import { css, diverging, divergingTable } from "./kit/colours.js";
 import { html, put, redrawn, setText, svg } from "./kit/elements.js";
 import { axis, bandPath, fitCanvas, NARROW, niceStep, scale, textWidth } from "./kit/drawing.js";
@@ -330,11 +330,6 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
   const places = low.map((_, b) => x((edges[b] + edges[b + 1]) / 2));
   put(frame.band, { d: bandPath(places, low.map(y), high.map(y)) });
   put(frame.dots, { d: length <= 64 ? places.map((at, m) => `M${at},${y(kernel[m])}h0`).join("") : "" });
-}
-
-// 47117 → 47,117
-function grouped(value) {
-  return value >= 1e3 && value < 1e5 ? Math.round(value).toLocaleString("en-US") : tidy(value);
 }
 
 function describe({ kernel }, { length, reference }) {

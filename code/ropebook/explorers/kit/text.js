@@ -11,6 +11,11 @@ export function tidy(value) {
   return `${mantissa} × 10${raised.join("")}`;
 }
 
+// 47117 → 47,117
+export function grouped(value) {
+  return value >= 1e3 && value < 1e5 ? Math.round(value).toLocaleString("en-US") : tidy(value);
+}
+
 // 12 → ₁₂
 export function lowered(number) {
   return [...String(number)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
