@@ -455,7 +455,9 @@ def _narrow(fig, alt: str) -> str:
     width, height = fig.get_size_inches()
     kind = "fig-narrow fig-sooner" if 72 * width > 500 else "fig-narrow"
     lower = height
-    if all(ax.get_aspect() == 1 and ax.get_adjustable() == "box" for ax in fig.axes):
+    if all(
+        ax.get_aspect() == 1 and ax.get_adjustable() == "box" for ax in fig.axes
+    ):
         lower = min(height, height * NARROW / (72 * width) + TITLE / 72)
     fig.set_size_inches(NARROW / 72, lower)
     try:

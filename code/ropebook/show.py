@@ -214,7 +214,9 @@ def table(
         legend = ", ".join(f"{sign}\u00a0{word}" for sign, word in meanings.items())
         words = {head: list(map(str, cells)) for head, cells in texts.items()}
         matrix = _html(_shorter(texts), marked, f"{caption} ({legend})")
-        prose = _html(words, marked, caption).replace("book-table", "book-table prose")
+        prose = _html(words, marked, caption).replace(
+            "book-table", "book-table prose"
+        )
         folded = f"<summary>In words</summary>{prose}"
         html = f'{matrix}<details class="folded">{folded}</details>'
     display(Forms({"text/html": html, "text/plain": plain}))
@@ -356,7 +358,9 @@ def _html(
 def _marked_up(cell: str) -> str:
     if isinstance(cell, Signs):
         signs = escape("".join(sign for sign, _ in cell.signs))
-        signs = re.sub("...(?=.)", r"\g<0><wbr>", signs)  # many signs may go on below
+        signs = re.sub(
+            "...(?=.)", r"\g<0><wbr>", signs
+        )  # many signs may go on below
         return (
             f'<span aria-hidden="true">{signs}</span>{SPOKEN.format(escape(cell))}'
         )
