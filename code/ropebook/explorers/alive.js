@@ -286,16 +286,6 @@ function smoothed(bits) {
   });
 }
 
-// The curve has peaks and troughs between the places where `named` looks, every 4 pixels. So let it see, by turns, the
-// highest and the lowest point near such a place.
-function jagged(points, from) {
-  const at = points.map(([across]) => Math.round((across - from) / 4));
-  return Array.from({ length: at.at(-1) + 1 }, (_, k) => {
-    const near = points.filter((_, n) => Math.abs(at[n] - k) < 2).map(([, height]) => height);
-    return [from + 4 * k, k % 2 ? Math.max(...near) : Math.min(...near)];
-  }).filter(([, height]) => Number.isFinite(height));
-}
-
 function curves(plot, data, { result }, width, read) {
   const { from, to, top, floor, last } = plot;
   const [own, plain] = [data.bits, data.plain].map(smoothed);
@@ -323,7 +313,7 @@ function curves(plot, data, { result }, width, read) {
     }).reverse(),
     svg("path", { d: `M${x(read < last ? read : data.byte)},${top}V${floor}`,
       ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
-    ...named(items.with(0, { ...items[0], points: jagged(items[0].points, from) }), [from, top, to, floor]),
+    ...named(items, [from, top, to, floor]),
   ];
 }
 
