@@ -323,7 +323,7 @@ def test_records_in_words():
         f"answers are right: YaRN (chosen β), s = 4: {orders[0]}; as trained: {orders[1]}. "
         "Picking one at random is right 50% of the time."
     )
-    assert " % in texts of 256; no positions: " in learned
+    assert "% in texts of 256; no positions: " in learned
 
 
 def test_an_idle_dial_says_so():
