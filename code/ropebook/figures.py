@@ -29,6 +29,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ropebook import checks
 from ropebook.colours import HUES, PALETTE
+from ropebook.show import SUPERSCRIPTS
 
 # The drawing colours. To matplotlib they are ordinary hexadecimal colours; in the SVG they become CSS variables.
 INK, MUTED, GRID, PAPER, *COLOURS = (light for light, _ in PALETTE.values())
@@ -104,7 +105,6 @@ TITLE = 40
 """The height, in CSS pixels, of the words above and below a panel, which doesn't depend on the panel's width."""
 MOST_COLOURS = 4
 """The maximum number of colours, not counting greys, for the lines of a panel."""
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _HREF = "{http://www.w3.org/1999/xlink}href"
 
 
@@ -205,7 +205,7 @@ def powers(axis, base: int = 10) -> None:
     checks.choice("base", base, (2, 10))
 
     def label(value, _position):
-        return f"{base}{str(round(math.log(value, base))).translate(_SUPERSCRIPTS)}"
+        return f"{base}{str(round(math.log(value, base))).translate(SUPERSCRIPTS)}"
 
     axis.set_major_locator(LogLocator(base=base, numticks=12))
     axis.set_minor_locator(NullLocator())
@@ -450,7 +450,7 @@ def display_figure(fig, alt: str, caption: str | None = None) -> None:
 def _narrow(fig, alt: str) -> str:
     """Return the drawing for phones, which is hidden.
 
-    Panels with equal scales on both axes become lower as they become narrower, so that their drawing does too.
+    If all panels have equal scales on both axes, they become lower as they become narrower, and so does the drawing.
     """
     width, height = fig.get_size_inches()
     kind = "fig-narrow fig-sooner" if 72 * width > 500 else "fig-narrow"

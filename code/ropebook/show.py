@@ -10,13 +10,16 @@ from html import escape
 
 from IPython.display import display
 
-__all__ = ["Forms", "Signs", "check", "difference", "glue", "show", "table"]
+__all__ = [
+    "Forms", "Signs", "check", "difference", "glue", "scientific", "show", "table",
+]  # fmt: skip
 
 # The entries that a column of numbers may contain: 12, −0.5, 1,024, ≤ 3, 1.2 ± 0.1, 10⁵, 4k, 5 %, or nothing.
 NUMBER = re.compile(
     r"(?:[<>≤≥≈±~]\s*)?[-−+]?\.?\d\S*(?:\s(?:[±%×·]|\S*\d)\S*)*|[-−–+]?∞|NaN|–|"
 )
 MISSING = "–"
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # In a column of numbers, these words stand for a number that doesn't exist or isn't known.
 NO_NUMBER = {"never", "no", "none", "?", "·"}
 # A cell with more characters than this takes up several lines on a phone, so its column must not be too narrow.
@@ -214,10 +217,9 @@ def table(
         legend = ", ".join(f"{sign}\u00a0{word}" for sign, word in meanings.items())
         words = {head: list(map(str, cells)) for head, cells in texts.items()}
         matrix = _html(_shorter(texts), marked, f"{caption} ({legend})")
-        prose = _html(words, marked, caption).replace(
-            "book-table", "book-table prose"
+        folded = (
+            f"<summary>In words</summary>{_html(words, marked, caption, ' prose')}"
         )
-        folded = f"<summary>In words</summary>{prose}"
         html = f'{matrix}<details class="folded">{folded}</details>'
     display(Forms({"text/html": html, "text/plain": plain}))
 
@@ -327,9 +329,12 @@ def _kind(cells: list[str]) -> str:
 
 
 def _html(
-    texts: dict[str, list[str]], marked: dict[str, set[int]], caption: str
+    texts: dict[str, list[str]],
+    marked: dict[str, set[int]],
+    caption: str,
+    kind: str = "",
 ) -> str:
-    """Return the table as HTML, in a box that scrolls if the page is too narrow."""
+    """Return the table as HTML, in a box that scrolls if the page is too narrow. ``kind`` is a further class."""
     kinds = {head: _kind(cells) for head, cells in texts.items()}
     heads = "".join(
         f'<th scope="col"{kinds[head]}>{escape(head)}</th>'
@@ -348,7 +353,7 @@ def _html(
             cells.append(f"{tag}{kinds[head]}>{text}</{tag[1:3]}>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
-        '<div class="table-box"><table class="book-table">'
+        f'<div class="table-box"><table class="book-table{kind}">'
         f"<caption><span>{escape(caption)}</span></caption>"
         f"<thead><tr>{heads}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
@@ -358,9 +363,8 @@ def _html(
 def _marked_up(cell: str) -> str:
     if isinstance(cell, Signs):
         signs = escape("".join(sign for sign, _ in cell.signs))
-        signs = re.sub(
-            "...(?=.)", r"\g<0><wbr>", signs
-        )  # many signs may go on below
+        # Many signs may go on in the next line.
+        signs = re.sub("...(?=.)", r"\g<0><wbr>", signs)
         return (
             f'<span aria-hidden="true">{signs}</span>{SPOKEN.format(escape(cell))}'
         )
@@ -428,6 +432,22 @@ def difference(a, b) -> float:
             f"a and b must have entries to compare, got the shape {tuple(a.shape)}"
         )
     return float(abs(_values(a) - _values(b)).max())
+
+
+def scientific(number: float, digits: int = 1) -> str:
+    """Write a number as a multiple of a power of ten, for the prose and for tables.
+
+    >>> scientific(4_870_000, digits=3), scientific(2e-7)
+    ('4.87\xa0·\xa010⁶', '2\xa0·\xa010⁻⁷')
+
+    Args:
+        number: the number, which may be a tensor or array with one element.
+        digits: how many digits the factor has at most. Zeros at its end are left out.
+    """
+    factor, power = f"{float(_values(number)):.{digits - 1}e}".split("e")
+    return (
+        f"{float(factor):g}\u00a0·\u00a010{str(int(power)).translate(SUPERSCRIPTS)}"
+    )
 
 
 def glue(**numbers) -> None:
