@@ -58,10 +58,10 @@ def gradient_sizes(
 
 def mask_panels(masks: Mapping[str, Tensor]) -> None:
     """Draw boolean masks side by side, each under its name. In a filled cell, the query may attend to the key."""
-    fig, axes = figure(480, 170, 1, len(masks))
+    fig, axes = figure(480, 200, 1, len(masks))
     for ax, (title, mask) in zip(axes, masks.items(), strict=True):
         heatmap(ax, mask, form=None)
-        ax.set(title=title, xlabel="key", aspect="auto")
+        ax.set(title=title, xlabel="key")
     axes[0].set_ylabel("query")
     display_figure(
         fig,

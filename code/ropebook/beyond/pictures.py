@@ -62,7 +62,7 @@ def patches(side: int = 15, dim: int = 64, base: float = 100.0) -> None:
         ("axial", axial([dim // 2] * 2, base)),
         ("mixed", mixed(dim, base, directions)),
     )
-    fig, axes = figure(480, 180, columns=3)
+    fig, axes = figure(660, 240, columns=3)
     for ax, (title, waves) in zip(axes, panels, strict=True):
         heatmap(ax, similarity(side, side, waves), limit=1, form=None)
         ax.set_title(title)
