@@ -1,7 +1,6 @@
-"""List the references by family name, as one searches for them.
+"""Sort the references by family name, since this is how people look them up.
 
-Organisations stand among the people, in their letters: BibTeX writes their names in braces, which pybtex's own order
-would put after Z.
+Organisations are sorted among the people. In BibTeX, their names are in braces, which pybtex would sort after Z.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ NAME = "by_family_name"
 
 class ByFamilyName(SortingStyle):
     def person_key(self, person: Person) -> str:
-        """Return what an author is sorted by.
+        """Return the key by which an author is sorted.
 
         >>> from pybtex.database import Person
         >>> order = ByFamilyName()
