@@ -376,6 +376,15 @@ def test_a_wide_figure_is_drawn_again_for_phones(monkeypatch, width, phone):
         assert set(sizes[0]) == set(sizes[1]) == {"12"}
 
 
+def test_panels_with_equal_scales_get_lower_on_phones(monkeypatch):
+    for equal, height in ((2, 400 * figures.NARROW / 600 + figures.TITLE), (1, 400)):
+        fig, axes = figures.figure(600, 400, columns=2)
+        for ax in axes[:equal]:
+            ax.set(aspect="equal")
+        _, narrow = ElementTree.fromstring(shown(monkeypatch, fig, ALT)["text/html"]).iter("svg")
+        assert float(narrow.get("viewBox").split()[3]) == pytest.approx(height, abs=0.5)
+
+
 def test_display_figure_without_a_caption(monkeypatch):
     bundle = shown(monkeypatch, lines(), ALT)
     assert bundle["text/plain"] == f"Figure: {ALT}"

@@ -9,7 +9,7 @@ from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
+from pygments.lexers import PythonLexer, TextLexer
 
 from tests.scripts import extension
 from tests.together import together
@@ -91,6 +91,18 @@ def test_a_line_is_as_long_as_it_is_seen():
     code = "<".join("abcdefghijklmnop")
     assert len(highlight(code, PythonLexer(), HtmlFormatter())) > 10 * len(code)
     assert 'class="long ' not in wrapped(code)
+
+
+def test_only_a_long_run_of_code_may_break_at_its_dots_and_brackets():
+    short, long = "import_module.function(1, 2)", "import_module.function_with_a_long_name(1, 2)"
+    assert "<wbr>" not in wrapped(f"print(1, {short}, {short})")
+    assert wrapped(f"print(1, {long})").count("<wbr>") == 3
+
+
+def test_a_small_number_is_kept_whole():
+    text = f"the largest error, {20 * 'x'}: 7.1e-16 (at most 1e-15)"
+    for number in ("7.1e-16", "1e-15"):
+        assert f'<span class="whole">{number}</span>' in highlight(text, TextLexer(), wrapping.Wrapping())
 
 
 def printed(text, *classes):

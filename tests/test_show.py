@@ -242,6 +242,8 @@ def test_signs_are_explained_and_their_words_follow_in_a_fold(monkeypatch):
         [("th", "RoPE as it is"), ("td", "?✓1 hold, 1 undecided"), ("td", "?1 undecided")],
     ]
     assert '<span aria-hidden="true">✓✓</span><span style="position: absolute' in signs
+    assert '<table class="book-table">' in signs
+    assert '<table class="book-table prose">' in words
     assert rows_of({"text/html": words}) == [
         [("th", "claim"), ("th", "Python"), ("th", "records")],
         [("th", claims["claim"][0]), ("td", "2 hold"), ("td", "–")],
@@ -249,6 +251,13 @@ def test_signs_are_explained_and_their_words_follow_in_a_fold(monkeypatch):
     ]
     assert "1 hold, 1 undecided" in bundle["text/plain"]
     assert "✓" not in bundle["text/plain"]
+
+
+def test_many_signs_go_on_in_the_next_line(monkeypatch):
+    cells = [show.Signs("7 hold", 7 * [("✓", "holds")]), show.Signs("3 hold", 3 * [("✓", "holds")])]
+    signs = tabled(monkeypatch, {"claim": ["a", "b"], "Python": cells})["text/html"]
+    assert '"true">✓✓✓<wbr>✓✓✓<wbr>✓</span>' in signs
+    assert '"true">✓✓✓</span>' in signs
 
 
 METHODS = {"method": ["plain", "linear", "YaRN"], "loss (bits)": [3.25, 2.0625, 1.7], "dials": [0, 1, 12]}
