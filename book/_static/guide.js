@@ -4,6 +4,7 @@
   "use strict";
 
   const LISTS = ["for", "pairs"]; // the columns that have a list to filter by
+  const FIRST = 15; // the number of cards that a phone shows until the reader asks for all
 
   // Compares two cells in rising or falling order. Numbers are compared as numbers. Unknown cells come last in both
   // orders.
@@ -65,8 +66,17 @@
     const order = choice("as listed", names);
     const turn = made("button", "Reverse", { type: "button" });
     const count = made("p", "", { role: "status", class: "guide-count" });
+    const all = made("button", "", { type: "button", class: "guide-rest-button noprint" });
     let sorted = -1;
     let falling = false;
+
+    // Marks the rows that a phone leaves out at first.
+    function shorten() {
+      const shown = [...body.rows].filter((row) => !row.hidden);
+      shown.forEach((row, k) => row.classList.toggle("guide-rest", k >= FIRST));
+      all.textContent = `Show all ${shown.length}`;
+      all.hidden = shown.length <= FIRST || guide.classList.contains("guide-whole");
+    }
 
     function filter() {
       let shown = 0;
@@ -76,19 +86,21 @@
         shown += row.hidden ? 0 : 1;
       }
       count.textContent = `${shown} of ${rows.length} checkpoints`;
+      shorten();
     }
 
     function sort(column, falls) {
       [sorted, falling] = [column, falls];
-      const all = [...rows].sort((a, b) =>
+      const ordered = [...rows].sort((a, b) =>
         (column < 0 ? 0 : compared(a.keys[column], b.keys[column], falls)) || a.place - b.place);
-      body.append(...all.map(({ row }) => row));
+      body.append(...ordered.map(({ row }) => row));
       [...head.cells].forEach((cell, k) => {
         if (k === column) cell.setAttribute("aria-sort", falls ? "descending" : "ascending");
         else cell.removeAttribute("aria-sort");
       });
       order.value = column < 0 ? "" : names[column];
       turn.disabled = column < 0;
+      shorten();
     }
 
     [...head.cells].forEach((cell, column) => {
@@ -108,6 +120,13 @@
     sorting.append(labelled("sort by", order), turn);
     controls.append(sorting);
     guide.prepend(controls, count);
+    guide.querySelector(".table-box").after(all);
+    all.addEventListener("click", () => {
+      const next = body.querySelector(".guide-rest:not([hidden]) th a");
+      guide.classList.add("guide-whole");
+      shorten();
+      next.focus(); // the button is gone, so the keyboard goes on with the first card that it brought
+    });
     sort(-1, false);
     filter();
   }

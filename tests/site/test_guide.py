@@ -76,3 +76,29 @@ def test_a_phone_shows_cards_and_all_columns_on_demand(visit):
     page.get_by_label("sort by").select_option("shipped length")
     rising = numbers(page.evaluate(column("shipped length")))
     assert rising == sorted(rising)
+
+
+def test_a_phone_shows_the_first_cards_and_the_others_on_demand(visit):
+    page = visit("book/models.html", width=390).page
+    seen = "[...document.querySelectorAll('.guide-table tbody tr')].filter((row) => row.offsetHeight > 0).length"
+    every = len(M.checkpoints())
+    assert page.evaluate(seen) == 15
+    more = page.get_by_role("button", name="Show all")
+    page.get_by_role("searchbox", name="find").fill("deepseek yarn")
+    assert not more.is_visible()  # all that were found are shown
+    page.get_by_role("searchbox", name="find").fill("")
+    assert more.inner_text() == f"Show all {every}"
+    following = page.evaluate("document.querySelectorAll('.guide-table tbody tr')[15].cells[0].textContent")
+    more.click()
+    assert page.evaluate(seen) == every
+    assert page.evaluate("document.activeElement.closest('th').textContent") == following
+    assert not more.is_visible()
+
+
+def test_paper_and_a_wide_window_show_all_rows(visit):
+    page = visit("book/models.html", width=1280).page
+    assert page.evaluate(f"{ROWS}.filter((row) => row.offsetHeight > 0).length") == len(M.checkpoints())
+    assert not page.get_by_role("button", name="Show all").is_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(media="print")
+    assert page.evaluate(f"{ROWS}.filter((row) => row.offsetHeight > 0).length") == len(M.checkpoints())
