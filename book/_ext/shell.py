@@ -19,12 +19,12 @@ import executed  # noqa: F401  (puts the repository's root on the path before to
 import sphinxcontrib.katex
 from docutils import nodes
 from formulas import with_minus
-from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_design.dropdown import dropdown_main, dropdown_title
+from wrapping import AS_TYPED, is_in
 
 from tools import assets, bundle, execute, fonts, minutes, notebooks, takeaway, weights
 from tools.paths import BOOK, ROOT
@@ -134,8 +134,8 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
 
 
 class Writer(HTML5Translator):
-    """Sphinx's writer of HTML, except that names in code may be wrapped after an underscore, and nowhere else. It also
-    leaves out docutils' viewport, because Sphinx's template writes one."""
+    """Sphinx's writer of HTML, except that long names in code may be wrapped after an underscore, and nowhere else. It
+    also leaves out docutils' viewport, because Sphinx's template writes one."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
@@ -144,7 +144,7 @@ class Writer(HTML5Translator):
     def visit_Text(self, node: nodes.Text) -> None:
         start = len(self.body)
         super().visit_Text(node)
-        if self.protect_literal_text:
+        if self.protect_literal_text and "whole" not in node.parent.get("classes", ()):
             self.body[start:] = [text.replace("_", "_<wbr>") for text in self.body[start:]]
 
 
@@ -252,6 +252,7 @@ class FoldedBoxes(SphinxPostTransform):
 # Matches a single letter, optionally with a prime, as in *m* or *L*′, or a letter followed by a Greek one, as in *mθ*.
 # Longer text between asterisks is usually an emphasised word.
 LETTER = re.compile(r"(?:[A-Za-z]?[α-ωΑ-Ω]|[A-Za-z])′?")
+LEANING = "fFHJKMNPTUVWXYZ"  # the letters that, slanted, reach into the space after them
 
 
 class Letters(SphinxPostTransform):
@@ -263,7 +264,7 @@ class Letters(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         for node in self.document.findall(nodes.emphasis):
             if LETTER.fullmatch(node.astext()):
-                node["classes"].append("letter")
+                node["classes"] += ["letter", *(["leaning"] if node.astext()[-1] in LEANING else [])]
 
 
 class Minuses(SphinxPostTransform):
@@ -275,18 +276,8 @@ class Minuses(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         for text in list(self.document.findall(nodes.Text)):
             written = with_minus(text)
-            if written != text and not _in_code(text):
+            if written != text and not is_in(text, AS_TYPED):
                 text.parent.replace(text, nodes.Text(written))
-
-
-AS_TYPED = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, addnodes.desc_signature)
-
-
-def _in_code(text: nodes.Text) -> bool:
-    node = text.parent
-    while node is not None and not isinstance(node, AS_TYPED):
-        node = node.parent
-    return node is not None
 
 
 # -- alternative text -------------------------------------------------------------------------------------------------
