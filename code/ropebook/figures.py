@@ -29,7 +29,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ropebook import checks
 from ropebook.colours import HUES, PALETTE
-from ropebook.show import SUPERSCRIPTS
+from ropebook.show import SUPERSCRIPTS, with_apostrophes
 
 # The drawing colours. To matplotlib they are ordinary hexadecimal colours; in the SVG they become CSS variables.
 INK, MUTED, GRID, PAPER, *COLOURS = (light for light, _ in PALETTE.values())
@@ -434,7 +434,7 @@ def display_figure(fig, alt: str, caption: str | None = None) -> None:
     """
     _check_grammar(fig)
     text = (
-        f'<figcaption style="{_CAPTION}">{html.escape(caption)}</figcaption>'
+        f'<figcaption style="{_CAPTION}">{html.escape(with_apostrophes(caption))}</figcaption>'
         if caption
         else ""
     )

@@ -98,7 +98,9 @@ def show(*objects, docstrings: bool = True) -> None:
         fence = "```"
         while fence in source:  # a docstring may contain a fence too
             fence += "`"
-        where = f"{item.__module__.replace('.', '/')}.py, line {first}"
+        where = (
+            f"{item.__module__.replace('.', '/')}.py, line\N{NO-BREAK SPACE}{first}"
+        )
         markdown = (
             f"`{item.__qualname__}` · {where}\n\n{fence}python\n{source}\n{fence}"
         )
@@ -337,7 +339,7 @@ def _html(
     """Return the table as HTML, in a box that scrolls if the page is too narrow. ``kind`` is a further class."""
     kinds = {head: _kind(cells) for head, cells in texts.items()}
     heads = "".join(
-        f'<th scope="col"{kinds[head]}>{escape(head)}</th>'
+        f'<th scope="col"{kinds[head]}>{escape(with_apostrophes(head))}</th>'
         if head.strip()
         else "<td></td>"
         for head in texts
@@ -354,7 +356,7 @@ def _html(
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
         f'<div class="table-box"><table class="book-table{kind}">'
-        f"<caption><span>{escape(caption)}</span></caption>"
+        f"<caption><span>{escape(with_apostrophes(caption))}</span></caption>"
         f"<thead><tr>{heads}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
@@ -369,7 +371,17 @@ def _marked_up(cell: str) -> str:
             f'<span aria-hidden="true">{signs}</span>{SPOKEN.format(escape(cell))}'
         )
     # A hyphen is lower and narrower than a minus sign.
-    return escape(re.sub(r"(?:^|(?<=\s))-(?=[\d.∞])", "−", cell))
+    cell = re.sub(r"(?:^|(?<=\s))-(?=[\d.∞])", "−", cell)
+    return escape(with_apostrophes(cell))
+
+
+def with_apostrophes(text: str) -> str:
+    """Return a text with apostrophes as they are printed. Quotation marks stay as they are.
+
+    >>> with_apostrophes("the query's 'first' pair isn't turned")
+    "the query’s 'first' pair isn’t turned"
+    """
+    return re.sub(r"(?<=[A-Za-z])'(?=[A-Za-z])", "’", text)
 
 
 def _shorter(texts: dict[str, list[str]]) -> dict[str, list[str]]:
