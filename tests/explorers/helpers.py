@@ -10,5 +10,5 @@ def theta(dim: int, base: float) -> np.ndarray:
 
 def exact(value: float, decimals: int = 3) -> str:
     """Format a value with this number of decimals. A negative value gets a true minus sign, which is as wide as a
-    plus."""
-    return f"{value:.{decimals}f}".replace("-", "−")
+    plus. A value that rounds to zero gets no sign."""
+    return f"{value:z.{decimals}f}".replace("-", "−")

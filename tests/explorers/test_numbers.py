@@ -56,7 +56,8 @@ def test_a_k_of_tokens_is_that_of_the_book(label):
 
 def test_what_is_unclear_is_refused_with_the_reason():
     cases = {
-        ("", False): "“” is not a number",
+        ("", False): "Write a number",
+        ("  ", False): "Write a number",
         ("many", False): "“many” is not a number",
         ("12 34", False): "“12 34” is not a number",
         ("0x10", False): "“0x10” is not a number",

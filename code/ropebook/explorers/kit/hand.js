@@ -83,7 +83,8 @@ export function ofDial(app, dial, /** @type {Record<string, any>} */ options = {
     keys(key) {
       if (!KEYS.includes(key)) return null;
       const [min, max] = limits(app.values());
-      const goal = key === "Home" ? min : key === "End" ? max : nudge(dial, now(app.values()), key, finely);
+      const allowed = { ...dial, min, max };
+      const goal = key === "Home" ? min : key === "End" ? max : nudge(allowed, now(app.values()), key, finely);
       return { [dial.trait]: Math.min(max, Math.max(min, goal)) };
     },
     value(values) {

@@ -84,7 +84,17 @@ export function numberDial(dial, id, app) {
     typing = false;
     show(current());
   });
+  app.listen(field, "keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    typing = false;
+    app.forgive(dial);
+    show(current());
+  });
   app.listen(field, "keydown", keys(["ArrowUp", "ArrowDown", "PageUp", "PageDown"], true));
+  // A thumb that begins to scroll the page on the slider has already moved it.
+  let before = NaN;
+  app.listen(slider, "pointerdown", () => (before = current()));
+  app.listen(slider, "pointercancel", () => turn(before));
   app.listen(slider, "input", () => turn(fromSlider(now, Number(slider.value))));
   app.listen(slider, "keydown", keys(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown"]));
   const box = html("div", { class: "rb-dial" }, html("label", { for: id }, dial.label), field, reset.button, slider);

@@ -14,6 +14,7 @@ import { takeaway } from "./takeaway.js";
 // must be idle before the address is updated.
 const PAUSE = 250;
 
+const SHORT = 16; // the number of characters in a readout's value that is kept in one line
 const MOST = 600; // the maximum height of a picture, in px, until the figure is on the page
 
 // spec:
@@ -281,7 +282,9 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
     const idle = spec.idle?.(data, values) ?? {};
     for (const { trait } of spec.dials) knobs[trait].show(values, idle[trait]);
     redrawn(stats, () => spec.stats(data, values).map(([name, value, remark = ""]) => {
-      return html("div", {}, html("dt", {}, name), html("dd", {}, `${value} `, html("small", {}, remark)));
+      const look = `${value}`.length <= SHORT ? { class: "rb-short" } : {};
+      return html("div", {}, html("dt", {}, name),
+        html("dd", {}, html("span", look, value), " ", html("small", {}, remark)));
     }));
     setText(summary, spec.describe(data, values));
   }

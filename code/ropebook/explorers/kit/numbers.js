@@ -24,6 +24,7 @@ export function readNumber(text, whole = false) {
     .replace(new RegExp(`⁻?[${RAISED_DIGITS}]+`, "g"), (raised) => `^${[...raised].map(digitOf).join("")}`);
   if (/\/[^*/]*\d ?pi/.test(plain)) throw unclear("does the slash end before π?");
   const value = productOf(plain.replace(/(\d) ?pi/g, "$1*pi").replace(/ ?([*/^]) ?/g, "$1"));
+  if (!given) throw new Error("Write a number");
   if (Number.isNaN(value)) throw new Error(`“${text}” is not a number`);
   return value;
 }

@@ -109,6 +109,7 @@ ${variables((_, [, dark]) => dark)}
 .rb-stats > div { display: inline; margin-inline-end: 1rem; }
 .rb.rb .rb-stats :is(dt, dd) { display: inline; float: none; width: auto; margin: 0; padding: 0; }
 .rb.rb .rb-stats dt { color: var(--rb-muted); font-weight: 400; }
+.rb-stats :is(dt, .rb-short) { white-space: nowrap; }
 .rb.rb .rb-stats dd { margin-inline-start: 0.375rem; font-size: 0.9375rem; font-weight: 650; }
 .rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; }
 .rb-foot { margin-block-start: 0.75rem; padding-block-start: 0.5rem; border-block-start: 1px solid var(--rb-grid); }
@@ -158,7 +159,9 @@ ${variables((_, [, dark]) => dark)}
 .rb-why:empty { display: none; }
 
 .rb :is(input, textarea, button, select) { font: inherit; font-variant-numeric: inherit; color: inherit; margin: 0; }
-.rb :is(input, textarea, button, select, summary):focus-visible { outline: 3px solid var(--rb-1); outline-offset: 2px; }
+.rb :is(input, textarea, button, select, summary, .rb-hand):focus-visible {
+  outline: 3px solid var(--rb-1); outline-offset: 2px;
+}
 .rb-text, .rb-number {
   min-height: 1.75rem;
   padding: 0.0625rem 0.5rem;
@@ -168,7 +171,7 @@ ${variables((_, [, dark]) => dark)}
 }
 .rb-text { width: 100%; }
 .rb textarea.rb-text { font-family: ui-monospace, monospace; font-size: 0.8125rem; resize: vertical; }
-.rb .rb-number { width: 5.25rem; font-size: 0.875rem; text-align: end; }
+.rb .rb-number { width: 5.25rem; padding-inline: 0.25rem; font-size: 0.875rem; text-align: end; }
 .rb :is(.rb-text, .rb-number)[aria-invalid="true"] { border-color: var(--rb-5); box-shadow: 0 0 0 1px var(--rb-5); }
 .rb-button {
   min-height: 1.875rem;
@@ -282,6 +285,8 @@ ${variables((_, [, dark]) => dark)}
 @container (max-width: 32.5rem) {
   .rb .rb-try :is(.rb-answer, .rb-button, .rb-try-quiet) { min-height: 2.75rem; }
   .rb-try { position: relative; }
+  /* Here stands the button for the next question. */
+  .rb-try:is([data-phase="done"], [data-phase="shown"]) .rb-try-place { display: none; }
   .rb-try-row { position: absolute; inset: -0.375rem 0.75rem auto auto; }
   .rb .rb-try-row .rb-button { padding: 0; border: 0; color: var(--rb-1); font-size: 0.8125rem; font-weight: 600; }
   .rb-try-why, .rb .rb-summary { font-size: 0.8125rem; line-height: 1.35; }

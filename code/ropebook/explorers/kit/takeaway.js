@@ -8,7 +8,8 @@ const MARGIN = 16; // px of background around the picture
 const DENSITY = 2; // a PNG has at least this many pixels per CSS pixel
 
 const INHERITED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin",
-  "font-family", "font-size", "font-weight", "font-variant-numeric", "letter-spacing", "text-anchor", "visibility"];
+  "font-family", "font-size", "font-weight", "font-variant-numeric", "letter-spacing", "text-anchor", "visibility",
+  "paint-order"];
 const OWN = {
   opacity: "1", "fill-opacity": "1", "stroke-opacity": "1", "stop-color": "rgb(0, 0, 0)", "stop-opacity": "1",
 };
@@ -126,7 +127,7 @@ function save(name, content, type) {
 
 // The row of buttons. page: if given, the link contains its address; data(): returns the data currently drawn.
 export function takeaway({ title, dials }, app, stage, page, data) {
-  const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
   const link = () => {
     const texts = dials.map((dial) => [app.values(), app.initial].map((from) => formatDial(dial, from[dial.trait])));
     const turned = dials.flatMap(({ trait }, k) => (texts[k][0] === texts[k][1] ? [] : [[trait, texts[k][0]]]));

@@ -26,9 +26,9 @@ export function count(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-// Formats a number with a fixed number of decimals, and with a minus sign as wide as a plus sign.
+// Formats a number with a fixed number of decimals, and with a minus sign as wide as a plus sign. Zero has no sign.
 export function exact(value, decimals = 3) {
-  return value.toFixed(decimals).replace("-", "−");
+  return value.toFixed(decimals).replace(/^-(?=[0.]+$)/, "").replace("-", "−");
 }
 
 export function percent(share) {
