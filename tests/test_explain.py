@@ -117,6 +117,9 @@ def test_a_length_can_be_asked_for():
     assert near.facts["new_pairs"] == 0
     assert far.facts["new_pairs"] == 64 - far.facts["turned_pairs"] > 0
     assert max(far.beyond) == far.facts["most_beyond"] > 1
+    lengths = dict(far.words)["Lengths"]
+    assert "You asked for 16,384 tokens." in lengths
+    assert "target" not in lengths, "the file doesn't name this length"
 
 
 def test_a_linear_scaling_without_the_original_length_is_unknown():
