@@ -142,6 +142,7 @@ ALL = [
         extremes=[
             {"dim": 512, "length": 1_000_000, "position": 1_000_000, "base": 1e7},
             {"dim": 32, "length": 2, "position": 7},
+            {"dim": 32, "base": 1.0, "position": 1_000_000},
         ],
         heaviest={"dim": 512},
     ),
@@ -227,7 +228,6 @@ ALL = [
         {"dim": 128, "length": 2000},
         extremes=[{"dim": 512, "length": 4096, "reference": 4000}],
         heaviest={"dim": 512, "length": 4096, "reference": 2000},
-        texts_touch=True,
     ),
     Entry(
         Ladder,
@@ -360,7 +360,6 @@ ALL = [
         ],
         extremes=[{"n_keys": 32, "dim": 512}, {"n_keys": 2, "dim": 1, "scaled": False}],
         heaviest={"n_keys": 32},
-        texts_touch=True,
     ),
     Entry(
         Shuffle,
@@ -395,6 +394,7 @@ ALL = [
         extremes=[
             {"room": 4096, "length": 4096, "trained_length": 16, "factor": 16.0, "base": 1e7, "dim": 512},
             {"room": 64, "length": 1, "trained_length": 2048, "dim": 4},
+            {"room": 257, "length": 257, "trained_length": 255},
         ],
         heaviest={"room": 4096, "length": 4000, "trained_length": 512, "factor": 2.0, "dim": 512},
     ),
@@ -407,7 +407,12 @@ ALL = [
             {"position": 16, "base": 1.0, "dim": 8, "pair": 3},
             {"position": 1, "dim": 4, "base": 1.62114, "pair": 1},
         ],
-        extremes=[{"position": 4096, "dim": 512, "pair": 255}, {"dim": 2, "pair": 0, "position": 0}],
+        extremes=[
+            {"position": 4096, "dim": 512, "pair": 255},
+            {"dim": 2, "pair": 0, "position": 0},
+            {"position": 1, "base": 1e7, "pair": 7},
+            {"position": 4096, "base": 1.0, "dim": 512, "pair": 255},
+        ],
         heaviest={"dim": 512, "position": 2000},
     ),
 ]

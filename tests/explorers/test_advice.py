@@ -94,12 +94,14 @@ def test_the_corners_in_words():
         Advice(target_length=4096),
         Advice(target_length=300),
         Advice(base=1),
+        Advice(dim=4),
         Advice(dim=512, base=1e7, trained_length=16, target_length=2**20, may="base"),
     ]
-    same, shorter, known, huge = js.describe(Advice, [case.dials() for case in cases])
+    same, shorter, known, both, huge = js.describe(Advice, [case.dials() for case in cases])
     assert same == "Nothing is needed: L′ = 4,096 is no longer than L = 4,096."
     assert shorter == "Nothing is needed: L′ = 300 is no longer than L = 4,096."
     assert known.startswith("All 64 pairs complete a turn within L = 4,096: no angle is new at L′")
+    assert both.startswith("Both pairs complete a turn within L = 4,096: no angle is new at L′")
     assert huge.endswith("It is above those of the models in the list, which are at most 1,000,000.")
     assert huge.startswith("Set the base to 3.8 × 10⁹⁵, ")
 

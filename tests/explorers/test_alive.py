@@ -113,11 +113,15 @@ def test_the_words_say_what_was_found():
     assert "has not read the text" not in said
     for (_, _, remark), part in zip(stats, (slice(256), slice(256, None)), strict=False):
         assert remark == f"bits; as trained {np.mean(start['plain'][part]):.2f}"
+    assert [name for name, *_ in stats[:2]] == [
+        "Within L",
+        "Beyond L",
+    ]  # short, so that a phone has room for the number
     assert [value for _, value, _ in stats] == [f"{within:.2f}", f"{beyond:.2f}", f"{start['bits'][279]:.2f}"]
     other = js.describe(Alive, [{**figure.dials(), "method": "linear"}])[0]
     assert other.startswith("The model has not read the text at these settings yet.")
-    short = js.describe(Alive, [Alive(own="def f").dials()])[0]
-    assert short.startswith("The text ends before the trained length.")
+    for short in js.describe(Alive, [Alive(own="def f").dials(), Alive(length=256).dials()]):
+        assert short.startswith("The text doesn’t go beyond the trained length.")
 
 
 def test_too_long_a_text_is_refused():

@@ -171,7 +171,7 @@ def test_the_score_in_words():
     assert "It first goes negative at the query itself" in unlike
     assert unlike.endswith("The two sides of the query differ, because q is not k.")
     assert "Among the samples it is never negative" in smooth
-    assert "There are 0 local maxima." in tiny
+    assert "There are no local maxima." in tiny
     assert alike.endswith("local maxima. Both sides of the query look the same, because q\u00a0=\u00a0k.")
 
 

@@ -117,6 +117,8 @@ def test_what_the_figure_says():
             Explain().dials(),
             Explain(length=4096).dials(),
             Explain(config="<b>").dials(),
+            Explain(example="mistake", length=2**24).dials(),
+            Explain(config=json.dumps({**cases.LLAMA, "max_position_embeddings": 8})).dials(),
             Explain(config=json.dumps(cases.scaled(cases.LLAMA, rope_type="linear", factor=2.0))).dials(),
             Explain(config=json.dumps(cases.GEMMA3), second=True).dials(),
         ],
@@ -125,7 +127,10 @@ def test_what_the_figure_says():
         "35 of 64 pairs complete a turn within L. In a text of 131,072 tokens, 29 pairs meet new angles, by up to 6.26 "
         "radians.",
         "35 of 64 pairs complete a turn within L. In a text of 4,096 tokens, no pair meets a new angle.",
-        "The text cannot be read: not-json: the text is not JSON, which begins with {.",
+        "The text cannot be read: the text is not JSON, which begins with {.",
+        "54 of 64 pairs complete a turn within L. In a text of 16,777,216 tokens, 10 pairs meet new angles, by up to "
+        "1,475 radians. 3 remarks below.",
+        "1 of 64 pairs completes a turn within L. In a text of 8 tokens, no pair meets a new angle.",
         "Without the lengths, it is unknown which pairs meet new angles.",
         "Layers of type sliding_attention: 71 of 128 pairs complete a turn within L. In a text of 1,024 tokens, no "
         "pair meets a new angle.",

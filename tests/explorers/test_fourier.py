@@ -149,9 +149,15 @@ def test_the_sum_in_words():
         Fourier(peak=1, distance=1, span=16, dim=4),
         Fourier(dim=4, peak=10, distance=13),
         Fourier(summed=1, dim=64),
+        Fourier(base=1, peak=0, distance=200),
+        Fourier(base=1, peak=0, distance=3),
+        Fourier(dim=2, peak=0, distance=6),
     ]
     said = js.inside(Fourier, "return input.map((d) => describe(compute(d), d));", [case.dials() for case in cases])
     assert said[0] == "The key is the query rotated by 1 token, so every wave has a crest at Δ = 1."
     assert said[1].endswith("At Δ = 13, 1 of 2 pairs adds to the score, and 1 takes from it.")
     assert "rotated by 100 tokens" in said[2]
-    assert "At Δ = 60, 0 of 1 pairs add to the score, and 1 takes from it." in said[2]
+    assert said[2].endswith("At Δ = 60, the only pair in the sum takes from the score.")
+    assert said[3].endswith("At Δ = 200, all 16 pairs add to the score.")
+    assert said[4].endswith("At Δ = 3, all 16 pairs take from the score.")
+    assert said[5].endswith("At Δ = 6, the only pair in the sum adds to the score.")

@@ -63,11 +63,13 @@ def test_a_head_in_words():
     assert previous.startswith("In head 1 of layer 17, the fast half of the pairs, 0 to 15, has 37% of the lengths")
     assert previous.endswith("Pair 25 alone has 42%.")
     body = "return input.map((values) => figure.compute(values)).map((data) => spreadOf(data));"
+    # A line doesn't break within a range.
+    assert js.inside(Heads, "return ranged([0.78, 0.77, 0.8]);") == ["78%", "77–\u206080%"]
     for found, case in zip(js.inside(Heads, body, cases), cases, strict=True):
         mean, low, high = computed(Heads, layer=case["layer"], head=case["head"])["entropy"]
         assert found[:2] == ["Entropy", f"{mean:.1f}"]
         equal = round(torch.tensor(mean).exp().item())
-        assert found[2] == f"{low:.1f}–{high:.1f} nats, like {equal} equal weights"
+        assert found[2] == f"{low:.1f}–\u2060{high:.1f} nats, like {equal} equal weights"
 
 
 def test_keys_walk_through_the_map():

@@ -112,8 +112,9 @@ def test_the_ladder_in_words():
         Ladder(factor=1).dials(),
         Ladder(base=500, trained_length=8192).dials(),
         Ladder(dim=24, trained_length=16384, factor=1.5).dials(),
+        Ladder(dim=4).dials(),
     ]
-    full, one, none, same, known, single = js.describe(Ladder, cases)
+    full, one, none, same, known, single, both = js.describe(Ladder, cases)
     start = "18 of 64 pairs have not completed a turn within L = 4096. At L′ = "
     now = start + "16384 the angles go 16.4 radians beyond those in training if no method is used"
     assert full == f"{now}; 0.001 with position interpolation, 2.48 with NTK-aware and 0.001 with YaRN."
@@ -121,7 +122,8 @@ def test_the_ladder_in_words():
     assert none == f"{now}."
     assert same == start + "4096 no angle is new, because L′ equals L."
     assert known.startswith("All 64 pairs complete a turn within L = 8192: they have been at every angle")
+    assert both.startswith("Both pairs complete a turn within L = 4096: they have been at every angle")
     assert single.startswith("1 of 12 pairs has not completed a turn")
     angles = [0, 1e-5, 0.0123, 2.4789, 16.38, 400000]
-    texts = ["0", "< 0.001", "0.012", "2.48", "16.4", "4.0 × 10⁵"]
+    texts = ["0", "under 0.001", "0.012", "2.48", "16.4", "4.0 × 10⁵"]
     assert js.inside(Ladder, "return input.map(radians);", angles) == texts

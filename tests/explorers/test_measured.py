@@ -286,7 +286,7 @@ def test_loss_in_words():
     assert within.startswith("At byte 100, within the trained length, position interpolation, s = 4 needs ")
     assert "more bits than the model as trained. Over bytes 1 to 256, the difference is +" in within
     assert plain_one.startswith("At byte 1500, 5.9 times the trained length, the model as trained needs ")
-    assert re.search(r"the model needs the fewest bits \(\d\.\d\d\) with ALiBi and the most \(", schemes)
+    assert re.search(r"the fewest and the most bits are those of ALiBi \(\d\.\d\d\) and .+ \(\d\.\d\d\), on", schemes)
     assert schemes.endswith("on average over three seeds. These schemes have no value here: learned.")
     assert "interval" not in schemes
     assert "Over bytes 1025 to 2048 of texts that end there, the difference is" in dynamic

@@ -42,3 +42,25 @@ def test_the_patches_in_words():
     assert mixed.startswith(
         "Each pair follows its own direction across the image. The diagonal neighbours below score "
     )
+
+
+def test_the_words_name_only_neighbours_within_the_image():
+    """The score depends on the shift alone, and is the same for the opposite shift."""
+    places = [(15, 7), (15, 15), (0, 0), (3, 0)]
+    cases = [{**Patches().dials(), "form": "line", "row": row, "column": column} for row, column in places]
+    down_right, down_left = (f"{round(100 * score)}%" for score in computed(Patches, form="line")["slanted"])
+    assert down_right != down_left
+    assert [text.partition("16. ")[2] for text in js.describe(Patches, cases)] == [
+        f"The diagonal neighbours above score {down_right} on the left and {down_left} on the right.",
+        f"The diagonal neighbour above scores {down_right}.",
+        f"The diagonal neighbour below scores {down_right}.",
+        f"The diagonal neighbour below scores {down_right}.",
+    ]
+    body = "return input.map((values) => neighbours(figure.compute(values), values).map(([name]) => name));"
+    names = js.inside(Patches, body, cases)
+    assert names == [
+        ["One row up", "One column right"],
+        ["One row up", "One column left"],
+        *[["One row down", "One column right"]] * 2,
+    ]
+    assert js.inside(Patches, "return [-0.004, 0.004, -0.006].map(shared);") == ["0%", "0%", "−1%"]

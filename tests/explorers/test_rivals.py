@@ -56,12 +56,19 @@ def test_the_rivals_in_words():
     )
     assert signed.startswith("A key 2 tokens after the query gets 0.368 times the weight of an equal key at the query")
     assert signed.endswith("with ALiBi (head 1 of 8), and 2.72 times with ALiBi, with sign (head 1 of 8).")
-    assert none == "The key is at the query. Each curve is drawn relative to its value there, so both are at 0."
+    assert none == "The key is at the query. Each curve is drawn relative to its value there, so it is at 0."
     assert one == (
         "A key 1 token before the query gets 0.500 times the weight of an equal key at the query with KERPLE, log."
     )
     assert bare.startswith("A key 30 tokens after the query gets 1.00 times")
     assert "at the query without a scheme, and 0.153 times with ALiBi (head 4 of 8)." in bare
+
+
+def test_a_scheme_chosen_twice_has_one_colour():
+    cases = [("rope", "rope"), ("t5", "t5"), ("rope", "xpos"), ("t5", "xl"), ("t5", "rope"), ("xpos", "none")]
+    found = js.inside(Rivals, "return input.map(([first, second]) => coloursOf({ first, second }));", cases)
+    twice = [["1", "1"], ["muted", "muted"]]
+    assert found == [*twice, ["1", "ink"], ["muted", "ink"], ["muted", "1"], ["1", "muted"]]
 
 
 def test_readouts_tell_both_sides():

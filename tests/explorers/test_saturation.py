@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ropebook.explorers.saturation import Saturation
-from tests.explorers import draws
+from tests.explorers import draws, js
 from tests.explorers.oracles import oracle
 
 
@@ -60,3 +60,17 @@ def test_traits_are_observed_from_both_sides():
     assert {name: figure.get_state()[name] for name in figure.dial_traits()} == figure.dials()
     assert figure.get_state()["_esm"] == Saturation._esm
     assert figure.get_state()["alt"] == figure.alt
+
+
+def test_how_the_keys_share_the_weight_in_words():
+    weights = [[0.1] * 10, [0.3, 0.25, *[0.09] * 5], [0.94, 0.06], [0.96, 0.04]]
+    body = """return input.map((weights) => {
+      const values = { dim: 8, n_keys: weights.length, scaled: true };
+      return describe({ weights }, values).match(/, (.*) when scores are divided by √d\\.$/)[1];
+    });"""
+    assert js.inside(Saturation, body, weights) == [
+        "10 keys share the weight",
+        "several of 7 keys share the weight",
+        "one of 2 keys gets most of the weight",
+        "one of 2 keys gets nearly all of the weight",
+    ]

@@ -71,6 +71,23 @@ def test_outputs_move_with_their_words_unless_something_tells_the_places():
         assert oracle(Shuffle).compute({**reversed_, **told})["change"] > 0.1
 
 
+def test_the_shuffle_in_words():
+    cases = [
+        Shuffle(words="a"),
+        Shuffle(words="the the the", order=[2, 1, 0]),
+        Shuffle(words="the the the", order=[2, 1, 0], causal=True),
+        Shuffle(order=[4, 3, 2, 1, 0]),
+    ]
+    one, equal, masked, moved = js.describe(Shuffle, [case.dials() for case in cases])
+    assert one == "A single word attends only to itself. Type more words, and move them."
+    assert equal == "Now: “the the the”. Every output moved with its word, and nothing else changed."
+    assert masked.startswith(
+        "Now: “the the the”. Every output moved with its word, although attention weights changed:"
+    )
+    assert "Every output moved with its word, and nothing else changed: no number in any output differs by" in moved
+    assert moved.endswith("which is rounding.")
+
+
 def test_shuffle_refuses_what_its_traits_refuse():
     body = """
       return input.map(([at, text]) => {

@@ -61,12 +61,15 @@ def test_of_a_long_text_256_keys_are_looked_at():
 
 
 def test_the_cache_in_words():
-    cases = [Timelapse(length=n).dials() for n in (1, 64, 65, 160)]
-    alone, trained, first, later = js.describe(Timelapse, cases)
+    cases = [Timelapse(length=n).dials() for n in (1, 64, 65, 2, 160)]
+    alone, trained, first, both, later = js.describe(Timelapse, cases)
     assert alone == "The only token is rotated with the trained base, 10000, so every score is right."
     every = "All 64 tokens, including the query, are rotated with the trained base, 10000, so every score is right."
     assert trained == every
-    assert "the 64 keys before it keep 1 older base, so" in first
+    assert "the 64 keys before it keep the trained base, so" in first
+    assert (
+        both == "Both tokens, including the query, are rotated with the trained base, 10000, so every score is right."
+    )
     assert later == (
         "The query, token 160, is rotated with base 25750, but the 159 keys before it keep 96 older bases, so its "
         "scores are wrong."
@@ -74,3 +77,11 @@ def test_the_cache_in_words():
     error = oracle(Timelapse).compute(cases[-1])["error"]
     stats = js.inside(Timelapse, "return input.map((values) => stats(compute(values), values));", [cases[-1]])[0]
     assert stats[0] == ["Error of the scores", f"{error:.2f}", "times their spread, for random q and k"]
+
+
+def test_a_small_error_does_not_look_like_0():
+    cases = [Timelapse(dim=4, base=1e7, factor=16.0, length=n).dials() for n in (64, 256)]
+    none, small = js.inside(Timelapse, "return input.map((values) => stats(compute(values), values)[0][1]);", cases)
+    assert none == "0.00"
+    assert float(small) == pytest.approx(oracle(Timelapse).compute(cases[1])["error"], rel=0.01)
+    assert 0 < float(small) < 0.005

@@ -90,7 +90,7 @@ def test_the_turned_vector_in_words():
     assert f"10 full turns and {math.degrees(63) - 3600:.3f}° more" in far
     assert far.endswith("2 of 4 pairs have not completed a turn yet.")
     assert "by 0°." in home
-    product = js.inside(Turn, "return [-2e-5, -0.002, 0.5].map(entryText);")
+    product = js.inside(Turn, "return [-2e-5, -0.002, 0.5].map((entry) => exact(entry));")
     assert product == ["0.000", "−0.002", "0.500"]  # not −0.000
     angles = [0, 2e-7, 0.005, 0.1, 1, 100]
     assert js.inside(Turn, "return input.map(degrees);", angles) == [

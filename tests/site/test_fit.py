@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ropebook.explorers.bank import Bank
+from ropebook.explorers.heatmap import Heatmap
+from ropebook.explorers.turn import Turn
 from tests.explorers.registry import every
 from tests.site.figures import settle
 
@@ -59,3 +64,32 @@ def test_the_picture_fits_its_room(opened, entry):
         assert width < 600 or most < 600 or not any(seen["panels"])
         misfits += [f"{width} px, {panel}: {one} at {figures[which].dials()}" for which, panel, one in seen["found"]]
     assert not misfits, "\n".join(misfits)
+
+
+# The texts that overlap in the picture.
+OVERLAPS = """(stage) => {
+  const texts = [...stage.querySelectorAll('text')].filter((t) => t.textContent
+    && t.checkVisibility({ checkVisibilityCSS: true }));
+  const boxes = texts.map((t) => t.getBoundingClientRect());
+  return boxes.flatMap((a, i) => boxes.slice(i + 1).flatMap((b, j) => {
+    const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    return across > 0.5 && down > 5 ? [[texts[i].textContent, texts[i + 1 + j].textContent]] : [];
+  }));
+}"""
+
+
+@pytest.mark.parametrize(
+    "width, most, figure",
+    [
+        (358, 339, Bank(dim=32, base=1.0, position=1_000_000)),
+        (358, 339, Heatmap(dim=512)),
+        (710, 417, Turn(position=1, base=1e7, pair=7)),
+    ],
+)
+def test_labels_do_not_touch_in_a_low_room(opened, width, most, figure):
+    page = opened([figure])
+    room = f".rb-height {{ height: {most}px !important; }}"
+    page.add_style_tag(content=f".rb-stage {{ width: {width}px !important; }} {room}")
+    settle(page)
+    assert page.locator(".rb-stage").evaluate(OVERLAPS) == []

@@ -255,8 +255,8 @@ function describe(data, values) {
   const within = `L = ${whole(trained_length)}`;
   if (!needed) return `Nothing is needed: L′ = ${whole(target_length)} is no longer than ${within}.`;
   if (young) return TAKE[may](data, values);
-  return `All ${dim / 2} pairs complete a turn within ${within}: no angle is new at L′, so the angles give no reason `
-    + "to change anything.";
+  return `${dim === 4 ? "Both" : `All ${dim / 2}`} pairs complete a turn within ${within}: no angle is new at L′, so `
+    + "the angles give no reason to change anything.";
 }
 
 export default explorer({

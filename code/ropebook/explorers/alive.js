@@ -7,12 +7,11 @@ import { keptByIndex, keptByTurns } from "./kit/yarn.js";
 import { selfExtendGroup, yarnFactor } from "./kit/methods.js";
 import { count, exact, percent } from "./kit/text.js";
 import { html, put, redrawn, setText, svg } from "./kit/elements.js";
-import { axis, lined, NARROW, niceStep, scale, titled } from "./kit/drawing.js";
+import { axis, inColour, lined, NARROW, niceStep, scale, titled } from "./kit/drawing.js";
 import { across, hand, ofDial } from "./kit/hand.js";
 import { levels, pathOf } from "./kit/intervals.js";
 import { styled } from "./kit/legend.js";
 import { glider } from "./kit/gliding.js";
-import { named } from "./kit/naming.js";
 import { panels } from "./kit/panels.js";
 import { evenly, play } from "./kit/play.js";
 import { MODEL } from "./kit/model.js";
@@ -238,7 +237,7 @@ function build(stage, app) {
     const textHead = panel === 1 ? 0 : Math.max(CURVE_HEIGHT + 102, most - 44 - TEXT_HEIGHT);
     const textTop = textHead + 44;
     plot = {
-      from: LEFT, to: width - 12, top: 56,
+      from: LEFT, to: width - 12, top: 62,
       floor: panel === 0 ? most - 40 : textHead - 46,
       last, text: textIn([0, textTop, width, most - textTop], data),
     };
@@ -263,7 +262,7 @@ function build(stage, app) {
 function nameOf(at) {
   const turned = at.base === TRAINED_BASE ? "" : `, base ${at.base}`;
   if (at.method === "none" && turned) return `base ${at.base}`;
-  return `${METHODS[at.method]}${hasFactor(at) ? `, s = ${at.factor}` : ""}${turned}`;
+  return `${METHODS[at.method]}${hasFactor(at) ? `, s = ${Number(at.factor.toPrecision(4))}` : ""}${turned}`;
 }
 
 // The colour, width and dashes of the two curves. The first curve is the latest result. The second one is that of the
@@ -297,12 +296,12 @@ function curves(plot, data, { result }, width, read) {
   const step = niceStep(last, width < NARROW ? 4 : 8);
   axis(bottom, "bottom", x, Array.from({ length: Math.floor(last / step) + 1 }, (_, k) => k * step));
   const items = itemsOf(data, { result }).map((item, k) => ({ ...item, points: points([own, plain][k]) }));
-  const limit = x(Math.min(TRAINED, last));
+  const limit = x(TRAINED);
   return [
     ...titled(0, 0, "Cost of each byte in bits", `Mean of ${SMOOTH} bytes. Lower is better`),
     bottom, ...levels(plot, y, Array.from({ length: Math.floor(high / 2) + 1 }, (_, k) => 2 * k)),
-    svg("path", { d: `M${limit},${top}V${floor}`, ...lined("2", 1.5) }),
-    svg("text", { x: limit - 4, y: top + 10, "font-size": 12, "text-anchor": "end" }, `L = ${TRAINED}`),
+    ...(last < TRAINED ? [] : [svg("path", { d: `M${limit},${top}V${floor}`, ...lined("2", 1.5) }),
+      svg("text", { x: limit - 4, y: top + 10, "font-size": 12, "text-anchor": "end" }, `L = ${TRAINED}`)]),
     svg("text", { x: to, y: floor + 34, "font-size": 12, "text-anchor": "end", class: "rb-quiet" }, "byte"),
     ...items.flatMap(({ points: whole, look, more }, k) => {
       const all = k ? whole : whole.slice(0, read); // the model as trained has been read before
@@ -313,7 +312,10 @@ function curves(plot, data, { result }, width, read) {
     }).reverse(),
     svg("path", { d: `M${x(read < last ? read : data.byte)},${top}V${floor}`,
       ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
-    ...named(items, [from, top, to, floor]),
+    ...items.map(({ name, look, more }, k) => svg("text", { // above the plot, which the curves fill
+      x: to, y: top - 11 - 18 * k, "font-size": 12, "font-weight": 600, "text-anchor": "end",
+      ...inColour(look[0]), ...more,
+    }, name)),
   ];
 }
 
@@ -417,11 +419,10 @@ const quoted = (byte) => (byte === 10 ? "a line break" : byte === 32 ? "a space"
 
 function stats({ means: [[within, beyond], [plainWithin, plain]], byte, bits, shown }, { result }) {
   const guessed = `${quoted(result.top[byte - 1])} was likeliest, with ${percent(result.share[byte - 1])}`;
-  const name = nameOf(result.at);
-  const against = (bar) => (name === METHODS.none ? "bits per byte"
+  const against = (bar) => (nameOf(result.at) === METHODS.none ? "bits per byte"
     : `bits; as trained ${bar === undefined ? "…" : exact(bar, 2)}`);
   return [
-    [`Within L, ${name}`, exact(within, 2), against(plainWithin)],
+    ["Within L", exact(within, 2), against(plainWithin)],
     ["Beyond L", beyond === undefined ? "–" : exact(beyond, 2),
       beyond === undefined ? "the text is too short" : against(plain)],
     [`Byte ${byte}, ${quoted(shown[byte])}`, exact(bits[byte - 1], 2), `bits; ${guessed}`],
@@ -433,7 +434,7 @@ function describe({ means: [[, beyond]], row, shown, looked, fresh }, { result }
   const attends = `Layer ${result.at.layer}, head ${result.at.head} attends most to ${quoted(shown[most])}, `
     + `${count(looked - most, "byte")} back: ${percent(row[most])}.`;
   return `${fresh ? "" : "The model has not read the text at these settings yet. "}`
-    + `${beyond === undefined ? "The text ends before the trained length. " : ""}${attends}`;
+    + `${beyond === undefined ? "The text doesn’t go beyond the trained length. " : ""}${attends}`;
 }
 
 function parseOwn(text) {

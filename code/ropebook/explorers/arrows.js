@@ -281,8 +281,9 @@ function degrees(angle) {
 
 function describe({ between, score, distance }) {
   const [query, key] = WORDS;
-  const far = `${count(Math.abs(distance), "token")} ${distance < 0 ? "before" : "after"} “${key}”`;
-  return `“${query}” is ${far}. The angle between the arrows is ${degrees(between)}, and the score is `
+  const far = distance ? `is ${count(Math.abs(distance), "token")} ${distance < 0 ? "before" : "after"}`
+    : "is at the same position as";
+  return `“${query}” ${far} “${key}”. The angle between the arrows is ${degrees(between)}, and the score is `
     + `${exact(score, 2)}.`;
 }
 

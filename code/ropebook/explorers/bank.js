@@ -106,7 +106,8 @@ function stripScale({ from, to, high }) {
 // a sector shows how far it gets within the context. The clock is filled if the hand is beyond it.
 function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }) {
   const pairs = turns.length;
-  const named = pairs <= 16;
+  const wide = area[2] >= 620;
+  const named = pairs <= (wide || turns[0] < 1e4 ? 16 : 8); // more long numbers would touch
   const { cell, centre } = packCells(pairs, area, named ? 16 : 0);
   const radius = cell * 0.42;
   const thick = Math.max(1, Math.min(2.5, radius / 9));
@@ -148,11 +149,12 @@ function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }
   stroke("2", (i) => slow[i] && !fresh[i], hands);
   stroke("paper", (i) => fresh[i], hands);
   context.lineCap = "butt";
-  const far = area[2] >= 620 ? "The sector shows how far a hand gets. " : "";
-  const [heading, ...note] = turned === pairs ? ["Every hand makes a full turn within L", ""]
-    : [svg("tspan", inColour("2"), "Orange: no full turn within L"),
-      unseen ? `${far}Filled: an angle that does not occur within L.` : far || "The sector shows how far a hand gets."];
-  return [...titled(0, 0, heading, ...note),
+  const every = turned === pairs;
+  const note = [named && (wide || every) && "Turns so far.",
+    !every && (wide || !unseen) && "The sector shows how far a hand gets.",
+    unseen > 0 && "Filled: an angle that does not occur within L."].filter(Boolean).join(" ");
+  return [...titled(0, 0, every ? "Every hand makes a full turn within L"
+    : svg("tspan", inColour("2"), "Orange: no full turn within L"), note),
     ...(named ? turns.map((turn, i) => svg("text", {
       x: centre(i)[0], y: centre(i)[1] + cell / 2 + 9, "font-size": 12, "text-anchor": "middle",
       ...(slow[i] ? inColour("2") : { class: "rb-quiet" }),

@@ -4,7 +4,7 @@ import { BITS, dials, FINE_SAMPLES, MOST_POSITION, MOST_WAVES } from "./clocks.p
 import {
   cosSinGrid, evenEdges, invFreq, lastCall, minMaxBand, samplesPerStep, sinusoidalEncoding, turnedOn,
 } from "./kit/rope.js";
-import { grouped } from "./kit/text.js";
+import { exact, grouped } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, packCells, scale, titled } from "./kit/drawing.js";
@@ -254,8 +254,7 @@ function drawWaves(context, paints, box, data, dials) {
       context.fill();
     },
     row(k) {
-      const value = encoding[2 * shown[k]].toFixed(2).replace("-", "−");
-      return [grouped(wavelengths[shown[k]]), value, inColour("1")];
+      return [grouped(wavelengths[shown[k]]), exact(encoding[2 * shown[k]], 2), inColour("1")];
     },
   });
 }

@@ -154,14 +154,17 @@ function build(stage, app) {
     const floor = height - UNDER;
     right = width - 8;
     const { levels, y } = upright(data, floor);
+    // Waves of the same speed never get out of step.
+    const fewest = values.vectors === "slow" ? 4 : 2;
+    const swing = values.base > 1 && values.dim > fewest ? data.swing : Infinity;
     const x = scale([0, values.length - 1], [LEFT, right]);
     const context = fitCanvas(canvas, width, height);
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
-    paintLevels(context, paints, [LEFT, right], levels, y, data.swing, floor);
+    paintLevels(context, paints, [LEFT, right], levels, y, swing, floor);
     paintScores(context, paints, [LEFT, right], x, y, data, values.length, floor);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     redrawn(picture, () => [...names(width, data, values), ...axes(x, y, levels, values, right, floor),
-      ...marks(x, y, data, values.query, right, floor)]);
+      ...marks(x, y, { ...data, swing }, values.query, right, floor)]);
     showPad([LEFT, TOP - 24, right - LEFT, floor - TOP + 24]);
   };
 }
@@ -257,12 +260,12 @@ function beside(x, y, anchor, text) {
 function marks(x, y, { least, leastAt, negativeAt, swing }, query, right, floor) {
   const at = Math.min(right - textWidth("query", 12) / 2, x(query));
   const [lowest, first, zero] = [x(leastAt), x(negativeAt), y(0)];
-  const far = `${right > 560 ? "pairs " : ""}out of step: ± ${tidy(swing)}`;
   const onLeft = lowest > (LEFT + right) / 2; // whether the right half is taken by the mark of the lowest score
   const side = (place, height, gap, text) => { // to the right of a mark, or to its left if there is no room
     const fits = place + gap + textWidth(text, 12, 600) < right;
     return [fits ? place + gap : place - gap, height, fits ? "start" : "end", text];
   };
+  const above = y(swing) + (y(swing) < TOP + 8 ? 14 : -5); // just above the upper dashed line, unless “query” is there
   const low = Math.min(floor - 6, y(least) + 4);
   const near = negativeAt >= 0 && Math.abs(first - lowest) < 160 && Math.abs(zero + 15 - low) < 16;
   const heights = { first: zero + 15, lowest: near ? low + (low < floor - 22 ? 16 : -32) : low };
@@ -276,7 +279,8 @@ function marks(x, y, { least, leastAt, negativeAt, swing }, query, right, floor)
     svg("circle", { cx: lowest, cy: y(least), r: 5.5,
       style: "fill: var(--rb-paper); stroke: var(--rb-ink); stroke-width: 2.5" }),
     beside(...side(lowest, heights.lowest, 11, "lowest")),
-    ...(y(swing) < TOP ? [] : [beside(onLeft ? LEFT + 4 : right, y(swing) - 5, onLeft ? "start" : "end", far)]),
+    ...(y(swing) < TOP ? [] : [beside(onLeft ? LEFT + 4 : right, above, onLeft ? "start" : "end",
+      `${right > 560 ? "pairs " : ""}out of step: ± ${tidy(swing)}`)]),
   ];
 }
 
@@ -288,7 +292,8 @@ function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { qu
   const first = negativeAt < 0 ? `${some} is never negative`
     : `${some} first goes negative ${near === 0 ? "at the query itself" : `${count(near, "token")} away`}`;
   const lowest = far === 0 ? "at the query itself" : `${count(far, "token")} away`;
-  const peaks = maxima < 0 ? "" : ` There ${maxima === 1 ? "is 1 local maximum" : `are ${maxima} local maxima`}.`;
+  const peaks = maxima < 0 ? ""
+    : ` There ${maxima === 1 ? "is 1 local maximum" : `are ${maxima || "no"} local maxima`}.`;
   const sides = query === 0 || query === length - 1 ? ""
     : vectors === "random" ? " The two sides of the query differ, because q is not k."
       : " Both sides of the query look the same, because q = k.";

@@ -2,7 +2,7 @@
 
 import { dials, EXAMPLES, LONGEST_CONFIG, RULES } from "./explain.py";
 import { explained } from "./kit/explained.js";
-import { capital, count, tidy } from "./kit/text.js";
+import { capital, count, grouped } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, inColour, lined, OUTLINED, pairAxis, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
 import { lastCall } from "./kit/rope.js";
@@ -35,7 +35,7 @@ function compute({ config, example, length, second }) {
 
 // ---- On the page ----
 
-const SHORTEST = 4;
+const SHORTEST = 4; // the start of the axis, unless a length is shorter
 const TOP = 56;
 const STATES = { // names and colours
   turned: ["completes a turn", "1"],
@@ -72,8 +72,8 @@ function build(stage, app) {
   };
 }
 
-function nothing({ error }, width, height) {
-  const said = error ? "This text cannot be read." : "The frequencies are unknown.";
+function nothing({ error, kinds }, width, height) {
+  const said = error ? "This text cannot be read." : kinds ? "The frequencies are unknown." : "Nothing rotates.";
   const [from, to, floor, top] = [52, width - 10, height - 44, TOP];
   return [...titled(0, 0, "Wavelength of each pair", "Nothing to draw"),
     ...ground(scale([SHORTEST, 2e6], [floor, top], true), [1, 2, 3, 4, 5, 6], from, to),
@@ -96,7 +96,7 @@ function drawn(data, width, height) {
   const lengths = [["L", data.near], ["L′", data.far]].filter(([, one]) => one);
   const longest = 1.6 * Math.max(...dots.map(({ wave }) => wave), ...lengths.map(([, one]) => one), 100);
   const x = scale([-0.5, data.long.length - 0.5], [from, to]);
-  const y = scale([SHORTEST, longest], [floor, top], true);
+  const y = scale([Math.min(SHORTEST, ...lengths.map(([, one]) => one / 2)), longest], [floor, top], true);
   const powers = Array.from({ length: Math.floor(Math.log10(longest)) }, (_, k) => k + 1);
   const step = Math.ceil((18 * powers.length) / (floor - top));
   const shown = powers.filter((power) => power % step === 0);
@@ -195,15 +195,16 @@ function wordsOf({ error, words, findings, snippets }) {
 }
 
 function describe({ error, kinds, name, long, near, far, turned, beyond, fresh, findings }) {
-  if (error) return `The text cannot be read: ${error}.`;
+  if (error) return `The text cannot be read: ${error.replace(/^[a-z-]+: /, "")}.`; // without the error's name
   if (!kinds) return "Nothing rotates in this model.";
   const said = (sentence) => (kinds > 1 ? `${name}: ${sentence}` : capital(sentence));
   const odd = findings.length ? ` ${count(findings.length, "remark")} below.` : "";
   if (!long.length) return `${said("the file does not determine the frequencies.")}${odd}`;
   if (near === null) return `${said("without the lengths, it is unknown which pairs meet new angles.")}${odd}`;
-  const whole = `${turned.filter(Boolean).length} of ${count(long.length, "pair")} complete a turn within L`;
+  const known = turned.filter(Boolean).length;
+  const whole = `${known} of ${count(long.length, "pair")} ${known === 1 ? "completes" : "complete"} a turn within L`;
   const who = fresh ? `${count(fresh, "pair")} ${fresh === 1 ? "meets" : "meet"} new angles, by up to `
-    + `${tidy(Math.max(...beyond))} radians` : "no pair meets a new angle";
+    + `${grouped(Math.max(...beyond))} radians` : "no pair meets a new angle";
   return `${said(`${whole}. In a text of ${far.toLocaleString("en-US")} tokens, ${who}.`)}${odd}`;
 }
 

@@ -259,12 +259,13 @@ function names({ wide, width, left }, data, { distance }) {
 // Labels the dotted line.
 function peakName({ from, to, x }, { peak }) {
   const half = pillHalf("peak");
-  return pill(Math.min(to + 8 - half, Math.max(from - 8 + half, x(peak))), HEAD - 15, "peak");
+  return pill(Math.min(to + 8 - half, Math.max(from - 4 + half, x(peak))), HEAD - 15, "peak");
 }
 
 function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {
   const pairs = size.length;
-  const all = pairs === 1 ? "the only pair" : summed === pairs ? `all ${pairs}` : `the first ${summed} of ${pairs}`;
+  const all = pairs === 1 ? "the only pair" : summed === pairs ? `all ${pairs}`
+    : `the ${summed === 1 ? "fastest" : `first ${summed}`} of ${pairs}`;
   if (panel === 1) return titled(0, 0, `Sum of ${all}: the score`, `The line is at Δ = ${distance}`);
   return [svg("text", { x: 0, y: sumTop - 16, "font-size": 14, "font-weight": 600 },
     wide ? `Their sum, the score of ${all}${pairs === 1 ? "" : " pairs"}` : `Sum of ${all}: the score`)];
@@ -355,8 +356,11 @@ function describe({ products }, { peak, distance, summed }) {
   const [pairs, taking] = [used.length, used.length - adding];
   const key = `The key is the query rotated by ${count(peak, "token")}, so every wave has a crest at Δ = ${peak}.`;
   if (distance === peak) return key;
-  return `${key} At Δ = ${distance}, ${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} to the score, and `
-    + `${taking} ${taking === 1 ? "takes" : "take"} from it.`;
+  const who = pairs === 1 ? "the only pair in the sum" : `all ${pairs} pairs`;
+  const what = adding && taking ? `${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} to the score, and `
+    + `${taking} ${taking === 1 ? "takes" : "take"} from it`
+    : `${who} ${adding ? "add" : "take"}${pairs === 1 ? "s" : ""} ${adding ? "to" : "from"} the score`;
+  return `${key} At Δ = ${distance}, ${what}.`;
 }
 
 export default explorer({

@@ -4,7 +4,7 @@
 import { BAND, dials, EDGES, HEADS, LAYERS, MEASURES, NATS, WEIGHTS } from "./heads.py";
 import { exact, percent } from "./kit/text.js";
 import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
-import { axis, lined, NARROW, scale, titled } from "./kit/drawing.js";
+import { axis, inColour, lined, NARROW, OUTLINED, scale, titled } from "./kit/drawing.js";
 import { hand } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { explorer } from "./kit/mount.js";
@@ -157,8 +157,8 @@ function drawShares({ narrow, shares: place }, { shares }, { layer, head }) {
     svg("rect", { x: at(BAND[0] - 0.5), y: top, width: (BAND[1] - BAND[0] + 1) * step, height,
       style: "fill: var(--rb-2); fill-opacity: 0.22" }),
     ...bars(place, shares, shares.map((_, pair) => at(pair)), Math.max(1.5, step - 1)),
-    svg("text", { x: band, y: top + 12, "font-size": 11, "text-anchor": "middle", style: "fill: var(--rb-2); "
-      + "paint-order: stroke; stroke: var(--rb-paper); stroke-width: 3" }, `${BAND[0]}–${BAND[1]}`),
+    svg("text", { x: band, y: top + 12, "font-size": 11, "text-anchor": "middle", ...OUTLINED, ...inColour("2") },
+      `${BAND[0]}–${BAND[1]}`),
     bottom,
     quietText(left + width / 2, top + height + 33, narrow ? "pair" : "pair, from the fastest",
       { "text-anchor": "middle" }),
@@ -188,16 +188,18 @@ function describe({ fast, longest, shares }, { layer, head }) {
     + `lengths of queries and keys. Pair ${longest} alone has ${percent(shares[longest])}.`;
 }
 
+const TO = "–\u2060"; // the dash of a range, at which a line doesn't break
+
 // A mean, and the range over the texts.
 function ranged([mean, low, high]) {
-  return [percent(mean), `${Math.round(100 * low)}–${percent(high).replace(" ", "\u00A0")}`];
+  return [percent(mean), `${Math.round(100 * low)}${TO}${percent(high).replace(" ", "\u00A0")}`];
 }
 
 // The entropy, and how many equal weights would have as much.
 function spreadOf({ entropy: [mean, low, high] }) {
   const equal = Math.max(1, Math.round(Math.exp(mean)));
   const like = equal === 1 ? "a single weight" : `${equal} equal weights`;
-  return ["Entropy", exact(mean, 1), `${exact(low, 1)}–${exact(high, 1)} nats, like ${like}`];
+  return ["Entropy", exact(mean, 1), `${exact(low, 1)}${TO}${exact(high, 1)} nats, like ${like}`];
 }
 
 export default explorer({

@@ -128,7 +128,7 @@ function readOut({ position, entry }, { kernel }, { base, dim, reference }) {
   const angle = position * base ** ((-2 * pair) / dim);
   const [name, value] = entry % 2 ? ["cos", Math.cos(angle)] : ["sin", Math.sin(angle)];
   return `Position ${position}, entry ${entry}: ${name} ${position}θ${lowered(pair)} = ${tidy(value)}. `
-    + `Similarity to ${reference}, ${Math.abs(position - reference)} away: ${tidy(kernel[position])}.`;
+    + `Similarity to ${reference} (${Math.abs(position - reference)} away): ${tidy(kernel[position])}.`;
 }
 
 function build(stage, app) {
@@ -283,8 +283,9 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
   const right = LEFT + plot;
   put(frame.legend, { transform: `translate(${width - 104} 0)` });
   const order = interleaved ? "alternating sines and cosines" : "sines, then cosines";
-  const blends = per === 1 ? "" : `Columns blend ${4 * per - (per % 2)} positions.`;
-  setText(frame.subtitle, width < NARROW && blends ? blends : `Rows: ${order}. ${blends}`);
+  const blends = per === 1 ? "" : `Columns blend ${4 * per - (per % 2)} positions, so fast waves fade.`;
+  const both = `Rows: ${order}. ${blends}`;
+  setText(frame.subtitle, blends && textWidth(both, 12) > width ? blends : both);
   put(frame.subtitle, { y: top - 14 });
   put(frame.kernelTitle, { y: curveTop - 30 });
   put(frame.kernelNote, { y: curveTop - 12 });
@@ -300,7 +301,7 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
       x: LEFT - 8, y: place(share) + (k % 2 ? -2 : 11), "font-size": 12, "text-anchor": "end", class: "rb-quiet",
     }, String(entry))),
     ...named.map(([share, name]) => svg("text", {
-      transform: `translate(${LEFT - 26} ${place(share)}) rotate(-90)`,
+      transform: `translate(${LEFT - 35} ${place(share)}) rotate(-90)`,
       "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
     }, name)),
   ]);
@@ -337,8 +338,9 @@ function describe({ kernel }, { length, reference }) {
   let lowest = 0;
   for (let m = 1; m < length; m += 1) if (kernel[m] < kernel[lowest]) lowest = m;
   const next = kernel[reference + 1] ?? kernel[reference - 1];
-  return `The similarity to position ${reference} is ${tidy(next)} one position away; it is `
-    + `lowest, ${tidy(kernel[lowest])}, at position ${lowest}.`;
+  const far = Math.abs(lowest - reference); // the curve is symmetric, so two positions may be this far away
+  return `The similarity to position ${reference} is ${tidy(next)} one position away`
+    + `${far > 1 ? `; it is lowest, ${tidy(kernel[lowest])}, ${far} positions away` : ""}.`;
 }
 
 export default explorer({

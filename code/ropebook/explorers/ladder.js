@@ -150,10 +150,12 @@ function names({ from, to, x }, shown, curves, [upper, lower], taken) {
   return named(items, [from, upper, to, lower], taken);
 }
 
+const allOf = (pairs) => (pairs === 2 ? "Both pairs" : `All ${pairs} pairs`);
+
 function heading({ wavelengths, turned }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
   return titled(0, 0, "Wavelength of each pair", young ? svg("tspan", inColour("2"), "Orange: no full turn within L")
-    : `All ${pairs} pairs complete a turn within L`);
+    : `${allOf(pairs)} complete a turn within L`);
 }
 
 // Labels for L and L′, which the reader can drag. They are side by side if there isn't enough room for each above its
@@ -205,7 +207,7 @@ function ladder(plot, data, dials) {
     ...lines.map(([length, dashes]) => svg("path", { d: level(plot, y(length)), ...styled(["ink", 1.5, dashes]) })),
     ...shown.map((name, k) => svg("path", { d: curve(plot, curves[k]), ...styled(METHODS[name].look) })),
     dots("1", 0, turned), dots("2", turned, pairs),
-    ...(lower ? [] : names(plot, shown, [...curves, wavelengths.map(y)], [top, floor], taken)),
+    ...(lower || dials.factor === 1 ? [] : names(plot, shown, [...curves, wavelengths.map(y)], [top, floor], taken)),
     ...marks.flatMap((mark) => pill(mark.at + mark.width / 2, mark.y, mark.text)),
   ];
 }
@@ -215,9 +217,9 @@ function stretches(plot, data, { factor }) {
   const { upper, from, to, lowTop, lowFloor, below } = plot;
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", below, factor > 1 ? [1, factor] : [1], (by) => tidyFactor(by));
-  const none = data.shown.length ? [] : [svg("text", {
+  const none = data.shown.length && factor > 1 ? [] : [svg("text", {
     x: (from + to) / 2, y: (lowTop + lowFloor) / 2, "font-size": 13, "text-anchor": "middle", class: "rb-quiet",
-  }, "No method is switched on.")];
+  }, data.shown.length ? "With s = 1, no method changes a pair." : "No method is switched on.")];
   const heading = upper ? [svg("text", { x: 0, y: lowTop - 14, "font-size": 14, "font-weight": 600 }, "Stretch λ′/λ")]
     : titled(0, 0, "Stretch λ′/λ", "How much each method slows each pair down");
   const curves = data.stretch.map((by) => by.map(below));
@@ -227,7 +229,7 @@ function stretches(plot, data, { factor }) {
     svg("path", { d: [below(1), below(factor)].map((height) => level(plot, height)).join(""), ...lined("grid", 1) }),
     left, ...none,
     ...data.shown.map((name, k) => svg("path", { d: curve(plot, curves[k]), ...styled(METHODS[name].look) })),
-    ...names(plot, data.shown, curves, [lowTop - 8, lowFloor]),
+    ...(factor > 1 ? names(plot, data.shown, curves, [lowTop - 8, lowFloor]) : []),
   ];
 }
 
@@ -243,15 +245,15 @@ function tidyFactor(value) {
 
 // Formats the angle by which a pair exceeds its training angles, in radians.
 function radians(angle) {
-  if (angle > 0 && angle < 0.0005) return "< 0.001";
+  if (angle > 0 && angle < 0.0005) return "under 0.001";
   return angle > 0 && angle < 1 ? exact(angle) : tidy(angle);
 }
 
 function describe({ target, wavelengths, turned, beyond, shown, left }, { trained_length }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
   if (!young) {
-    return `All ${pairs} pairs complete a turn within L = ${trained_length}: they have been at every angle, so a `
-      + "longer text brings no new ones.";
+    return `${allOf(pairs)} complete a turn within L = ${trained_length}: they have been at every angle, so a longer `
+      + "text brings no new ones.";
   }
   const start = `${young} of ${pairs} pairs ${young === 1 ? "has" : "have"} not completed a turn within `
     + `L = ${trained_length}. At L′ = ${target} `;

@@ -4,7 +4,9 @@ import { dials, SHIFTS } from "./lock.py";
 import { cosSinGrid, dot, fourierSum, hundredths, invFreq, lastCall, normals, sinusoidalEncoding } from "./kit/rope.js";
 import { exact, lowered, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { arrowPath, axis, circlePath, inColour, levelsOf, lined, niceStep, scale, titled } from "./kit/drawing.js";
+import {
+  arrowPath, axis, circlePath, inColour, levelsOf, lined, niceStep, OUTLINED, scale, titled,
+} from "./kit/drawing.js";
 import { across } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { explorer } from "./kit/mount.js";
@@ -165,7 +167,7 @@ function buildPlane() {
     codes: svg("path", lined("muted", 1.5)),
     query: svg("path", lined(INK.query, 3)),
     key: svg("path", lined(INK.key, 3)),
-    names: svg("g", { "font-size": 14, "font-weight": 700, "text-anchor": "middle" }),
+    names: svg("g", { "font-size": 14, "font-weight": 700, "text-anchor": "middle", ...OUTLINED }),
   };
   return { ...plane, group: svg("g", {}, ...Object.values(plane)) };
 }
@@ -242,7 +244,7 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   const levels = levelsOf([...ropeCurve, ...addedCurve]);
   const x = scale([0, SHIFTS - 1], [from, to]);
   const y = scale([levels[0], levels.at(-1)], [floor, high]);
-  const name = dim === 2 ? "Score of the only pair" : `Score over all ${dim / 2} pairs`;
+  const name = dim === 2 ? "Score of the only pair" : `Score over ${dim === 4 ? "both" : `all ${dim / 2}`} pairs`;
   redrawn(curves.titles, () => titled(0, high - 52, name, svg("tspan", inColour("1"), "RoPE ⟨Rₘq, Rₙk⟩"), "  and  ",
     svg("tspan", inColour("muted"), "sinusoidal ⟨q + PEₘ, k + PEₙ⟩")));
   put(curves.levels, { d: levels.map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });

@@ -132,10 +132,11 @@ function build(stage, app) {
 
   return ({ data, values, width, most }) => {
     const task = values.show !== "loss";
-    const panel = panelAt(...(task ? [Infinity, Infinity] : [width, most])); // the figure for a task has only one panel
+    const above = LEGEND_ROW * rowsOf(values, width); // the height of the legend
+    const panel = panelAt(...(task ? [Infinity] : [width, most - above])); // the figure for a task has only one panel
     const [from, to] = [LEFT, width - 14];
     const wide = width >= 620;
-    const top = LEGEND + rowsOf(values, width) * LEGEND_ROW + 18;
+    const top = LEGEND + above + 18;
     const schemes = values.run === "schemes";
     const lowFloor = most - 44;
     const apart = panel === 1; // whether only the differences are shown

@@ -97,6 +97,7 @@ function build(stage, app) {
       const goal = {
         ArrowUp: [row - 1, column], ArrowDown: [row + 1, column],
         ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1],
+        Home: [row, 0], End: [row, SIDE], PageUp: [0, column], PageDown: [SIDE, column],
       }[key];
       return goal ? { row: within(goal[0]), column: within(goal[1]) } : null;
     },
@@ -177,10 +178,19 @@ const WHY = {
   mixed: "Each pair follows its own direction across the image.",
 };
 
-function describe({ slanted: [right, left] }, { form }) {
-  const alike = Math.abs(right - left) < 5e-3;
-  return `${WHY[form]} ${alike ? `Both diagonal neighbours below score ${shared(right)}.`
-    : `The diagonal neighbours below score ${shared(left)} on the left and ${shared(right)} on the right.`}`;
+// In the last row and the last column, the neighbours are above and on the left. The opposite shift has the same score.
+function neighbours({ below, beside }, { row, column }) {
+  return [[`One row ${row < SIDE - 1 ? "down" : "up"}`, shared(below), "of the largest score"],
+    [`One column ${column < SIDE - 1 ? "right" : "left"}`, shared(beside)]];
+}
+
+function describe({ slanted }, { form, row, column }) {
+  const below = row < SIDE - 1;
+  const where = below ? "below" : "above";
+  const [right, left] = [slanted[below ? 0 : 1], slanted[below ? 1 : 0]].map(shared);
+  if (column % (SIDE - 1) === 0) return `${WHY[form]} The diagonal neighbour ${where} scores ${column ? left : right}.`;
+  return `${WHY[form]} ${left === right ? `Both diagonal neighbours ${where} score ${right}.`
+    : `The diagonal neighbours ${where} score ${left} on the left and ${right} on the right.`}`;
 }
 
 export default explorer({
@@ -190,9 +200,6 @@ export default explorer({
   compute,
   build,
   idle: (_, { form }) => (form === "axial" ? {} : { base_columns: "Only the axial form has a base for each axis." }),
-  stats: ({ below, beside }) => [
-    ["One row down", shared(below), "of the largest score"],
-    ["One column right", shared(beside)],
-  ],
+  stats: neighbours,
   describe,
 });

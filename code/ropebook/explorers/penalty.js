@@ -96,7 +96,7 @@ function plotOf(edge, right, most, values, reach) {
 }
 
 function scorePanel(plot, data, { distance, factor }) {
-  const slowed = `${bandOf(data)} ${factor === 1 ? "not slowed" : `slowed by ${Number(factor.toPrecision(3))}`}`;
+  const slowed = `${bandOf(data)} ${factor === 1 ? "not slowed" : `slowed by ${Number(factor.toPrecision(5))}`}`;
   return [
     ...titled(0, 0, plot.ends[1] < 330 ? "Mean score by distance" : "Mean score of all heads by distance",
       svg("tspan", inColour("muted"), "original"), svg("tspan", { dx: 14, ...inColour("1") }, slowed)),
@@ -115,12 +115,15 @@ function lossPanel(plot, { losses, plainLosses }, { factor, bias }) {
   return [
     ...titled(plot.edge, 0, "Measured loss by position", svg("tspan", {}, "in nats"),
       svg("tspan", { dx: 14, ...inColour("muted") }, "original"),
-      ...(losses ? [svg("tspan", { dx: 14, ...inColour("1") }, "slowed")] : [])),
+      ...(losses ? [svg("tspan", { dx: 14, ...inColour("1") }, factor === 1 ? "not slowed" : "slowed")] : [])),
     ...frame(plot, "position"),
     svg("path", { d: path(plainLosses), ...lined("muted", 1.75) }),
     ...(losses ? [svg("path", { d: path(losses), ...lined("1", 2.25) })] : []),
-    ...said.map((line, k) => svg("text", { x: ends[0] + 4, y: TOP + 13 + k * LINE, "font-size": 12,
-      style: "fill: var(--rb-1); paint-order: stroke; stroke: var(--rb-paper); stroke-width: 5" }, line)),
+    ...said.flatMap((line, k) => [ // the lines of the axes aren't visible between the letters
+      svg("rect", { x: ends[0] + 1, y: TOP + 1 + k * LINE, width: textWidth(line, 12) + 6, height: LINE + 1,
+        style: "fill: var(--rb-paper)" }),
+      svg("text", { x: ends[0] + 4, y: TOP + 13 + k * LINE, "font-size": 12, ...inColour("1") }, line),
+    ]),
   ];
 }
 

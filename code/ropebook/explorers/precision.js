@@ -118,7 +118,7 @@ function compute({ dtype, rounded, first, count, dim, base }) {
     used: used.map((position) => (Number.isFinite(position) ? position : 0)), // the positions used for the angles
     errors, // the largest error of any cosine at each position
     fresh, // whether a row differs from the one before
-    different: fresh.reduce((total, one) => total + one, 0),
+    different: fresh.subarray(0, count - lost).reduce((total, one) => total + one, 0),
     lost, // the number of positions beyond the range of float16, which come last
     error: errors.reduce((most, one) => Math.max(most, one), 0),
   };
@@ -166,7 +166,7 @@ function build(stage, app) {
   });
   return ({ data, values, width, most, theme }) => {
     const wide = width >= 620;
-    const between = wide ? NAMES : 10;
+    const between = wide ? NAMES + 8 : 10; // eight digits don't touch the left table
     const panel = Math.floor((width - NAMES - between - 26) / 3);
     const height = Math.min(most, 520);
     const tall = height - TOP - UNDER;
@@ -294,8 +294,8 @@ function frames({ left, right, errors, panel, tall }) {
 }
 
 // Writes positions beside the exact table. Beside the rounded table, the first row of each run of equal rows is
-// labelled with the position to which it was rounded. Also marks the rows whose positions are no longer finite numbers.
-function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { first, count }) {
+// labelled with the position to which it was rounded. Also covers rows whose positions are no longer finite numbers.
+function positions({ wide, left, right, errors, panel, tall }, { used, fresh, lost }, { first, count }) {
   const y = (p) => rowTop(p, count, tall);
   const step = Math.max(1, niceStep(count, 8));
   const start = Math.ceil(first / step) * step;
@@ -317,8 +317,8 @@ function positions({ wide, left, right, panel, tall }, { used, fresh, lost }, { 
     ...ticks.map((m) => place(left, m - first, String(m))),
     ...runs.map((p) => place(right, p, String(used[p]))),
     ...(lost ? [
-      svg("rect", { x: right, y: y(count - lost), width: panel, height: y(count) - y(count - lost),
-        style: "fill: var(--rb-grid)" }),
+      ...[errors, right].map((x) => svg("rect", { x, y: y(count - lost), width: panel,
+        height: y(count) - y(count - lost), style: "fill: var(--rb-grid)" })),
       svg("text", { x: right + panel / 2, y: (y(count - lost) + y(count)) / 2 + 5, "font-size": 14,
         "text-anchor": "middle" }, wide ? "not a number" : "NaN"),
     ] : []),
@@ -335,15 +335,24 @@ function levels(place) {
   return [bottom];
 }
 
-function describe({ different, lost }, { dtype, rounded, first, count }) {
+function stats({ different, lost, error }, { count }) {
+  return [
+    ["Different rows", String(different), `of ${count}`],
+    ["Largest error of a cosine", ...(lost === count ? ["–"] : [tidy(error), "of at most 2"])],
+  ];
+}
+
+function describe({ different, lost }, { dtype, rounded, first, count, dim, base }) {
   const gone = lost ? `From position ${first + count - lost} on, float16 represents the positions as infinity, which `
     + "has no cosine: the result is not a number. " : "";
-  const shared = different - Number(lost > 0) < count - lost ? ", so neighbouring positions share rows" : "";
+  const shared = different < count - lost ? ", so neighbouring positions share rows" : "";
   const last = first + count - lost - 1; // the last position that is a finite number
   const near = lost < count ? `Near ${last}, ${dtype} numbers are ${spacing(dtype, last)} apart${shared}.` : "";
   return (gone + ({
     result: "Only the finished cosine is rounded, so the error does not grow with the position.",
-    frequencies: "The error of θᵢ is multiplied by the position, so the angle’s error grows with it.",
+    frequencies: invFreq(dim, base).every((theta) => ROUND[dtype](theta) === theta)
+      ? `All frequencies θᵢ are ${dtype} numbers, so rounding does not change them.`
+      : "The error of θᵢ is multiplied by the position, so the angle’s error grows with it.",
   }[rounded] ?? near)).trim();
 }
 
@@ -353,9 +362,6 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ different, lost, error }, { count }) => [
-    ["Different rows", String(different - Number(lost > 0)), `of ${count}`],
-    ["Largest error of a cosine", lost === count ? "–" : tidy(error), "of at most 2"],
-  ],
+  stats,
   describe,
 });

@@ -38,6 +38,7 @@ function compute(dials) {
 // ---- On the page ----
 
 const TOP = 86;
+const ALIKE = 1.005; // frequencies that are closer than this count as equal
 const LARGEST = 16; // the factor at the end of the animation
 const SECONDS = 1.5; // playback time for the factor to double
 
@@ -142,17 +143,19 @@ function shares(plot, { paper, code }, marks) {
 }
 
 // Draws the code's frequencies divided by the paper's.
-function quotients(plot, { ratio, pair }) {
+function quotients(plot, { ratio, pair, largest }) {
   const { width, from, lowTop, lowFloor, ticks, x, below } = plot;
   const quotient = width >= 420 ? "The code’s frequencies over the paper’s" : "Frequencies: code over paper";
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", below, ticks, (tick) => String(Number(tick.toPrecision(3))));
   return [
-    ...titled(0, lowTop - 50, quotient, "At 1 they agree. The dot marks the largest gap."),
+    ...titled(0, lowTop - 50, quotient,
+      largest < ALIKE ? "They agree at every pair." : "At 1 they agree. The dot marks the largest gap."),
     svg("path", { d: ticks.map((tick) => level(plot, below(tick))).join(""), ...lined("grid", 1) }),
     svg("path", { d: level(plot, lowFloor), ...lined("muted", 1) }), left,
     svg("path", { d: `M${placesOf(plot, ratio.map(below)).join("L")}`, ...lined("ink", 2, "stroke-linejoin: round") }),
-    svg("circle", { cx: x(pair), cy: below(ratio[pair]), r: 5, style: "fill: var(--rb-ink)" }),
+    ...(largest < ALIKE ? [] : [svg("circle", { cx: x(pair), cy: below(ratio[pair]), r: 5,
+      style: "fill: var(--rb-ink)" })]),
   ];
 }
 
@@ -179,8 +182,12 @@ function ends(marks, floor) {
 
 function describe({ largest, pair, ratio, low, high }) {
   const end = (index) => String(Number(index.toFixed(2)));
-  const ramp = `The code’s ramp rises from pair ${end(low)} to pair ${end(high)}.`;
-  if (largest < 1.005) return `${ramp} Its frequencies agree with the paper’s to within half a per cent.`;
+  const last = ratio.length - 1;
+  const past = `after the last pair, which is pair ${last}.`; // the code lets a ramp end there, as far as pair d − 1
+  const ramp = low > last ? `The code’s ramp would begin at pair ${end(low)}, ${past}`
+    : high > last ? `The code’s ramp begins at pair ${end(low)} and would end at pair ${end(high)}, ${past}`
+      : `The code’s ramp rises from pair ${end(low)} to pair ${end(high)}.`;
+  if (largest < ALIKE) return `${ramp} Its frequencies agree with the paper’s to within half a per cent.`;
   return `${ramp} The two are furthest apart at pair ${pair}, where the code’s frequency is ${exact(ratio[pair], 2)} `
     + "times the paper’s.";
 }

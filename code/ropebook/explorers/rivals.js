@@ -184,8 +184,9 @@ function path({ x, y, range }, curve) {
 // Schemes that rotate queries and keys by their positions are blue, and their rivals are grey.
 function coloursOf({ first, second }) {
   const rotates = [first, second].map((name) => name === "rope" || name === "xpos");
-  if (rotates[0] === rotates[1]) return rotates[0] ? ["1", "ink"] : ["muted", "ink"];
-  return rotates.map((own) => (own ? "1" : "muted"));
+  const own = rotates[0] ? "1" : "muted";
+  if (rotates[0] === rotates[1]) return [own, first === second ? own : "ink"];
+  return rotates.map((one) => (one ? "1" : "muted"));
 }
 
 // Draws the chosen heads, highlighted, on top of the others.
@@ -263,7 +264,7 @@ function stats({ here, mirrored }, { first, second }) {
 }
 
 function describe({ here }, { first, second, head, heads, offset }) {
-  if (!offset) return "The key is at the query. Each curve is drawn relative to its value there, so both are at 0.";
+  if (!offset) return "The key is at the query. Each curve is drawn relative to its value there, so it is at 0.";
   const each = first === second ? [first] : [first, second];
   const whose = each.map((name, k) => {
     const own = BY_HEAD.includes(name) ? ` (head ${head} of ${heads})` : "";

@@ -56,7 +56,7 @@ function compute({ dim, n_keys: keys, draw, scaled }) {
 // ---- On the page ----
 
 const TOP = 40; // top of the bars
-const POWERS = ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"];
+const POWERS = ["≤ 10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"];
 const LEAST = 1e-4; // smaller gradients are drawn at the lower edge
 
 // Bars for the weights at one d. Beside them (on a narrow stage, below them) is the size of the gradient against d.
@@ -108,7 +108,7 @@ function placesOf(width, most) {
     wide, height, base,
     start: 8,
     end: wide ? Math.round(0.54 * width) : width - 14,
-    left: wide ? Math.round(0.54 * width) + 76 : 38,
+    left: wide ? Math.round(0.54 * width) + 88 : 50,
     right: width - 8,
     head: wide ? 0 : base + 26, // top of the title above the plot
     top: wide ? 62 : base + 26 + 54,
@@ -136,11 +136,10 @@ function barsOf({ wide, start, end, base }, { weights }, { dim, n_keys: keys, sc
       y: TOP + n * pitch + gap / 2, height: pitch - gap, rx: Math.min(3, pitch / 6),
       style: `fill: var(--rb-${scaled ? 1 : 2})` })),
     upright(1 / keys, "ink", "stroke-dasharray: 2 4"), upright(0, "muted"), bottom,
-    quietText(x(1 / keys), TOP - 5, "equal weights", { "text-anchor": keys < 8 ? "middle" : "start" }),
+    quietText(x(1 / keys), TOP - 8, "equal weights", { "text-anchor": keys < 8 ? "middle" : "start" }),
     svg("text", { x: x(weights[winner]) + (inside ? -7 : 7), y: middle(winner) + (over ? -pitch / 2 - 3 : 4.5),
       "font-size": 13, "font-weight": 600, "text-anchor": inside ? "end" : "start",
-      ...(inside && !over ? inColour("paper")
-        : { style: "paint-order: stroke; stroke: var(--rb-paper); stroke-width: 3" }) }, word),
+      ...(inside && !over ? inColour("paper") : OUTLINED) }, word),
   ];
 }
 
@@ -152,7 +151,7 @@ function curvesOf({ left, right, head, top, floor }, data, { dim, scaled }) {
   const sideways = svg("g", { transform: `translate(0 ${floor})` });
   axis(sideways, "bottom", x, [1, 4, 16, 64, 256]);
   const up = svg("g", { transform: `translate(${left} 0)` });
-  axis(up, "left", (n) => y(LEAST * 10 ** n), floor - top > 70 ? [0, 1, 2, 3] : [1, 3], (n) => POWERS[n]);
+  axis(up, "left", (n) => y(LEAST * 10 ** n), floor - top > 70 ? [0, 1, 2, 3] : [0, 2], (n) => POWERS[n]);
   const dots = (sizes, colour) => sizes.map((size, i) => svg("circle", { cx: x(medianDims[i]), cy: y(size), r: 3,
     ...inColour(colour) }));
   const level = (at, colour) => svg("path", { d: `M${left},${at}H${right}`, ...lined(colour, 1) });
@@ -160,7 +159,7 @@ function curvesOf({ left, right, head, top, floor }, data, { dim, scaled }) {
     ...inColour(colour) }, text);
   const above = medianDims.findLastIndex((d) => x(d) < left + 12 + textWidth("divided by √d", 13)); // the name’s end
   return [
-    ...titled(left - 38, head, "Size of the gradient", `small dots: median of ${DRAWS} draws`),
+    ...titled(left - 50, head, "Size of the gradient", `small dots: median of ${DRAWS} draws`),
     ...[1, 2, 3].map((n) => level(y(LEAST * 10 ** n), "grid")), level(floor, "muted"),
     svg("path", { d: `M${x(dim)},${top - 4}V${floor}`, ...lined("ink", 1.5) }),
     ...dots(medianRaw, 2), ...dots(medianScaled, 1),
@@ -174,7 +173,7 @@ function curvesOf({ left, right, head, top, floor }, data, { dim, scaled }) {
 function describe({ weights }, { dim, n_keys: keys, scaled }) {
   const most = Math.max(...weights);
   const how = scaled ? "divided by √d" : "not divided by √d";
-  const end = most > 0.95 ? `one of ${keys} keys gets nearly all of the weight`
+  const end = most > 0.5 ? `one of ${keys} keys gets ${most > 0.95 ? "nearly all" : "most"} of the weight`
     : most < 2 / keys ? `${keys} keys share the weight` : `several of ${keys} keys share the weight`;
   return `With d = ${dim}, ${end} when scores are ${how}.`;
 }

@@ -70,7 +70,7 @@ function compute({ words, order, position, causal }) {
   };
 }
 
-const NUMBERS = 84; // width of the last column
+const NUMBERS = 96; // width of the last column
 const NOTE = 38; // height of the two lines below the picture
 const SHELF = [11, 43]; // above the picture on a wide stage: the space around the words, and the height of a line
 const HEAD = 44; // space above the rows on a narrow stage
@@ -102,11 +102,12 @@ function build(stage, app) {
     const shelfHeight = SHELF[0] + SHELF[1] * linesOf(typed, width);
     const low = (top) => Math.floor((most - NOTE - shelfHeight - top - 4) / count);
     const below = (top) => (wide ? Math.min(56, across, low(top)) : Math.min(56, across));
-    const turn = !wide || longest <= below(52) ? 0 : -38; // slanted labels need room on the right
-    const top = wide ? 30 + (turn ? Math.round(longest * Math.sin((-turn * Math.PI) / 180)) + 8 : 22) : HEAD;
+    const slanted = 38 + Math.round(longest * Math.sin((38 * Math.PI) / 180)); // space above the rows for slanted words
+    const turn = wide && longest > below(52) && below(slanted) >= 24 ? -38 : 0; // closer together, they would overlap
+    const top = !wide ? HEAD : turn ? slanted : 52;
     const cell = below(top);
     const pitch = wide ? cell : row;
-    const left = wide ? Math.max(176, labels + count * cell + 32) : labels; // left edge of the strips
+    const left = wide ? Math.max(200, labels + count * cell + 32) : labels; // left edge of the strips
     const square = Math.min(26, Math.floor((width - left - NUMBERS) / WIDTH));
     const height = wide ? top + count * pitch + 4 : Math.max(top + count * pitch + 4, most - NOTE);
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": app.alt });
@@ -126,7 +127,7 @@ function build(stage, app) {
       label(pieces.rows[from]);
       moveTo(pieces.rows[from], labels - 10, y + cell / 2 + 5);
       label(pieces.columns[from]);
-      if (!wide && longest > cell) setText(pieces.columns[from].firstChild.firstChild, "");
+      if (!turn && longest > cell) setText(pieces.columns[from].firstChild.firstChild, "");
       put(pieces.columns[from].firstChild, { "text-anchor": turn ? "start" : "middle", transform: `rotate(${turn})` });
       moveTo(pieces.columns[from], labels + (place + 0.5) * cell, top - 9);
       order.forEach((key, column) => {
@@ -338,14 +339,16 @@ function arrange(list, items, kept, jump) {
   });
 }
 
-function describe({ change: most, changes, words }, { order, position, causal }) {
+function describe({ change: most, changes, weightChange, words }, { order, position, causal }) {
+  if (order.length === 1) return "A single word attends only to itself. Type more words, and move them.";
   if (order.every((from, i) => from === i)) {
     return "The words are in the order you typed. Move one, and watch its row, its column and its strip.";
   }
   const now = `Now: “${words.join(" ")}”. `;
   if (most < 1e-9) {
-    return `${now}Every output moved with its word, and nothing else changed: no number in any output differs by more `
-      + `than ${tidy(most)}${most ? ", which is rounding" : ""}.`;
+    const rest = weightChange < 1e-9 ? "and nothing else changed" : "although attention weights changed";
+    return `${now}Every output moved with its word, ${rest}`
+      + `${most ? `: no number in any output differs by more than ${tidy(most)}, which is rounding` : ""}.`;
   }
   const causes = [position && "each word carries the signal of its new place", causal
     && "some words now see other words before them"].filter(Boolean).join(", and ");

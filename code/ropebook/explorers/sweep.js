@@ -228,7 +228,7 @@ function build(stage, app) {
     });
     showNames(width, base, panel === null ? [0, tenTop] : panel ? [-1, 0] : [0, -1]);
     showAxes(main, length, panel !== 1);
-    showMarks(main, length, panel === 1 ? { belowHalf: -1, firstNegative: -1 } : data);
+    showMarks(main, length, panel === 1 ? {} : data);
     showBases(panel === 0 ? [] : boxes, base, data.halves);
   };
 }
@@ -364,12 +364,14 @@ function names(width, base, [main, ten]) {
   return texts;
 }
 
-// Names the two marks of the large curve beside their lines, in two rows, so that neither name can hide the other.
+// Names the two marks of the large curve beside their lines, in two rows, so that neither name can hide the other. If
+// the curve doesn't fall below ½, the ring waits at the right edge, and its name is below it.
 function markNames([left, top, width, height], length, { belowHalf, firstNegative }) {
   const x = scale([1, length - 1], [left, left + width], true);
-  return [["first below ½", belowHalf, "ink", 24], ["first below 0", firstNegative, "2", 7]].flatMap((mark) => {
-    const [text, distance, colour, up] = mark;
-    if (distance < 0) return [];
+  const half = belowHalf < 0 ? ["not yet below ½", length - 1, "ink", 0.75 * height - 22]
+    : ["first below ½", belowHalf, "ink", 24];
+  return [half, ["first below 0", firstNegative, "2", 7]].flatMap(([text, distance, colour, up]) => {
+    if (!(distance >= 0)) return [];
     const fits = x(distance) + 6 + textWidth(text, 12, 600) < left + width;
     return [svg("text", { x: x(distance) + (fits ? 6 : -6), y: top + height - up, "font-size": 12, "font-weight": 600,
       "text-anchor": fits ? "start" : "end", ...OUTLINED, ...inColour(colour) }, text)];
@@ -390,14 +392,14 @@ function axes([left, top, width, height], length, shown) {
   }, "distance Δ, logarithmic")];
 }
 
-function describe({ belowHalf, firstNegative, mean }, { base, length }) {
+function describe({ belowHalf, firstNegative, mean }, { base, dim, length }) {
   const half = belowHalf < 0 ? "stays above half of its peak"
     : `first falls below half of its peak at Δ = ${belowHalf}`;
   const zero = firstNegative < 0 ? "is never negative" : `below 0 at Δ = ${firstNegative}`;
-  const still = base === 1
-    ? " All pairs rotate at the same speed, so the score is a single cosine and does not fall at all." : "";
+  const still = dim === 2 ? " There is only one pair, so the score is a single cosine at any base." : base > 1 ? ""
+    : " All pairs rotate at the same speed, so the score is a single cosine, which never dies down.";
   return `At distances up to ${length - 1}, the score ${half} and ${zero}. `
-    + `On average it is ${Math.abs(mean) < 5e-4 ? "0" : exact(mean)} of its peak.${still}`;
+    + `On average it is ${Math.abs(mean) < 5e-4 ? "0" : `${exact(mean)} of its peak`}.${still}`;
 }
 
 export default explorer({

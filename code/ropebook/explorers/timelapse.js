@@ -93,7 +93,7 @@ function build(stage, app) {
     at: (x, y) => ({ length: Math.min(app.values().room, Math.max(1, lengthAt(x, y))) }),
     ...ofDial(app, dials.find(({ trait }) => trait === "length"), {
       limits: ({ room }) => [1, room],
-      text: ({ length }) => `${count(length, "token")}, error ${exact(error, 2)}`,
+      text: ({ length }) => `${count(length, "token")}, error ${written(error)}`,
     }),
   });
 
@@ -219,8 +219,8 @@ function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained
   const upright = (position, name, style) => [
     svg("path", { d: `M${x(position).toFixed(1)},${top - 2}V${floor}`, ...style }),
     svg("text", {
-      x: Math.min(to - textWidth(name, 12), x(position) + 5), y: top + 8, "font-size": 12, class: "rb-quiet",
-      ...OUTLINED,
+      x: x(position) + (x(position) + 14 < to ? 5 : -5 - textWidth(name, 12)), y: top + 8, "font-size": 12,
+      class: "rb-quiet", ...OUTLINED,
     }, name),
   ];
   const line = keys.map((key, k) => `${hundredths(x(key))},${hundredths(y(errors[k]))}`).join("L");
@@ -237,9 +237,14 @@ function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained
   ];
 }
 
+// Two decimals, or more if the error would look like 0.
+function written(error) {
+  return error && error < 0.005 ? tidy(error) : exact(error, 2);
+}
+
 function stats({ scale, error }, { length, trained_length }) {
   return [
-    ["Error of the scores", exact(error, 2), "times their spread, for random q and k"],
+    ["Error of the scores", written(error), "times their spread, for random q and k"],
     ["Scale", tidy(scale), ""],
     ["Bases in the cache", String(Math.max(1, length - trained_length + 1)), `of ${count(length, "token")}`],
   ];
@@ -247,12 +252,13 @@ function stats({ scale, error }, { length, trained_length }) {
 
 function describe({ bases }, { length, trained_length, base }) {
   if (length <= trained_length) {
-    const all = length === 1 ? "The only token is" : `All ${length} tokens, including the query, are`;
+    const all = length === 1 ? "The only token is"
+      : `${length === 2 ? "Both" : `All ${length}`} tokens, including the query, are`;
     return `${all} rotated with the trained base, ${tidy(base)}, so every score is right.`;
   }
   const older = length - trained_length; // the number of keys whose base differs from the query's
   return `The query, token ${length}, is rotated with base ${tidy(bases.at(-1))}, but the ${length - 1} keys before `
-    + `it keep ${count(older, "older base")}, so its scores are wrong.`;
+    + `it keep ${older === 1 ? "the trained base" : `${older} older bases`}, so its scores are wrong.`;
 }
 
 export default explorer({

@@ -64,7 +64,7 @@ class Timelapse(Explorer):
         64,
         max=2048,
         below="too short for a text",
-        above="the text would never outgrow it",
+        above="the text would hardly outgrow it",
         note="Up to here the base is b; then it grows.",
     )
     factor = dials.factor(

@@ -164,7 +164,7 @@ function drawPlane(plane, middle, size, goal, now, { position, pair }) {
   const [x, y] = [turned[2 * pair], turned[2 * pair + 1]];
   const from = Math.atan2(start[2 * pair + 1], start[2 * pair]);
   redrawn(plane.titles, () => titled(0, 0, `Pair ${pair}: entries ${2 * pair} and ${2 * pair + 1}`,
-    `Turned by ${position}θ${lowered(pair)} = ${tidy(goal.angles[pair])} rad = ${degrees(goal.angles[pair])}`));
+    `${position}θ${lowered(pair)} = ${tidy(goal.angles[pair])} rad = ${degrees(goal.angles[pair])}`));
   const reach = radius + 12;
   const across = `M${centre[0] - reach},${centre[1]}h${2 * reach}`;
   put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - reach}v${2 * reach}` });
@@ -228,11 +228,11 @@ function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start
   redrawn(group, () => [
     ...titled(left, top, `From position 0 to position ${position}`,
       `Rows: cos and −sin, sin and cos of ${position}θ${lowered(pair)}`),
-    bracket(left, left + 140), ...column(left + 66, [matrix[0], matrix[2]].map(entryText)),
-    ...column(left + 131, [matrix[1], matrix[3]].map(entryText)),
+    bracket(left, left + 140), ...column(left + 66, [matrix[0], matrix[2]].map((entry) => exact(entry))),
+    ...column(left + 131, [matrix[1], matrix[3]].map((entry) => exact(entry))),
     bracket(left + 152, left + 202), ...column(left + 192, [start[2 * pair], start[2 * pair + 1]].map(String)),
-    svg("text", { x: left + 218, y: top + 87, "text-anchor": "middle", "font-size": 16 }, "="),
-    bracket(left + 234, left + PRODUCT),
+    svg("text", { x: left + 215, y: top + 87, "text-anchor": "middle", "font-size": 16 }, "="),
+    bracket(left + 228, left + PRODUCT),
     ...column(left + 302, [0, 1].map((row) => exact(turned[2 * pair + row], decimals)), ENTRIES),
   ]);
 }
@@ -330,10 +330,6 @@ function drawDials(dials, top, area, { angles, start, turned, young }, { positio
     x, y: y + cell / 2 + 10, class: "rb-quiet", ...(i === pair ? { "font-weight": 700, class: "" } : {}),
   }, shortAngle(angles[i]))) : []));
   return centres;
-}
-
-function entryText(value) {
-  return exact(value).replace("−0.000", "0.000");
 }
 
 function shortAngle(angle) {

@@ -14,8 +14,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
 
     The tables ``exact`` and ``cells`` have count · dim numbers: for each position its cosines, then its sines. Each
     position also has the value that was ``used`` for it after rounding, the largest error of any of its cosines, and a
-    flag ``fresh`` that says whether its row differs from the previous one; ``different`` counts the fresh rows.
-    ``lost`` counts the positions whose angle isn't finite; their numbers are set to 0. ``error`` is the largest error
+    flag ``fresh`` that says whether its row differs from the previous one. ``lost`` counts the positions whose angle
+    isn't finite; their numbers are set to 0. ``different`` counts the other fresh rows. ``error`` is the largest error
     overall.
 
     >>> from ropebook.explorers.precision import Precision
@@ -40,7 +40,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
         "used": used.tolist(),
         "errors": errors.tolist(),
         "fresh": fresh.tolist(),
-        "different": int(fresh.sum()),
+        "different": int(fresh[:kept].sum()),
         "lost": lost,
         "error": errors.max().item(),
     }

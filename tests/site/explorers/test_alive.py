@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from ropebook.explorers.alive import READ, Alive
 from ropebook.lab import reading
 from tests.explorers.oracles import expected_of
-from tests.site.figures import data, dials, enter, stage_width, stats
+from tests.site.figures import data, dials, enter, marks, stage_width, stats
 
 FOUND = "() => document.querySelector('.explorer-live').ropebook.values().result"
 READ_WHOLE = """([name, value]) => {
@@ -152,6 +152,16 @@ def test_the_text_has_its_own_line_breaks_and_whole_words(opened):
     short = [line for line in text.split("\n") if line.strip() and len(line) < 40]
     assert len(short) > 10
     assert set(short) <= set(rows.values())
+
+
+@pytest.mark.parametrize("setting", [{}, {"method": "linear"}, {"base": 500.0}, {"length": 256}, {"length": 64}])
+def test_the_curves_names_are_clear_of_the_plot_and_short_texts_do_not_reach_l(opened, setting):
+    found = marks(opened([Alive(**setting)]))
+    assert ("L = 256" in found) == (setting.get("length") != 64)
+    top = min(y for text, (_, y) in found.items() if text in ("L = 256", "4", "8"))
+    named = [y for text, (_, y) in found.items() if text.startswith(("as trained", "YaRN", "position"))]
+    assert len(named) == 2
+    assert "L = 256" not in found or max(named) < top - 12
 
 
 def test_play_reads_the_text_from_its_beginning(opened):

@@ -91,6 +91,16 @@ def test_the_hands_point_where_the_pairs_do(opened, width, position):
     assert ("Filled: an angle that does not occur within L." in found) == (position == 6000)
 
 
+@pytest.mark.parametrize(
+    "width, dials, named",
+    [(1280, {"dim": 16}, True), (1280, {"dim": 34}, False), (390, {"dim": 16, "length": 10**6}, True)],
+)
+def test_the_numbers_under_the_hands_are_named(opened, width, dials, named):
+    page = opened([Bank(**dials)], viewport={"width": width, "height": 900})
+    found = page.locator(".rb-stage svg text").all_text_contents()
+    assert found[1].startswith("Turns so far.") == named
+
+
 @pytest.mark.parametrize("length, base, slow", [(4096, 1e4, True), (2, 1.0, True), (10**6, 1e7, True), (64, 1, False)])
 def test_the_strip_of_wavelengths(opened, length, base, slow):
     figure = Bank(length=length, base=base, dim=32)

@@ -88,6 +88,22 @@ def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):
     assert math.hypot(aside, max(at[1] - centre[1], centre[1] - at[3], 0)) < 24, "the name is beside its ring"
 
 
+@pytest.mark.parametrize(
+    "figure, apart",
+    [
+        (Distance(base=1, dim=6), False),
+        (Distance(dim=2), False),
+        (Distance(dim=4), True),
+        (Distance(dim=4, vectors="slow"), False),
+        (Distance(dim=6, vectors="slow"), True),
+    ],
+)
+def test_waves_of_one_speed_are_never_out_of_step(opened, figure, apart):
+    page = opened([figure])
+    found = page.locator(".rb-stage svg text").all_text_contents()
+    assert any("out of step" in text for text in found) == apart
+
+
 def test_the_list_sets_the_six_figures(opened):
     page = opened([Distance(base=77, vectors="same", query=10)])
     menu = page.get_by_role("combobox", name="Six published figures")

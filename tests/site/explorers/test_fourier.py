@@ -158,6 +158,8 @@ def test_the_span_takes_peak_and_distance_along(opened):
     )
     enter(page, "Pairs summed", 0)
     expect(page.get_by_role("status")).to_contain_text("0 is less than 1 (a sum needs at least one pair). Still 16.")
+    enter(page, "Pairs summed", 1)
+    assert "Their sum, the score of the fastest of 16 pairs" in texts(page)
     enter(page, "Pairs summed", 4)
     assert "Their sum, the score of the first 4 of 16 pairs" in texts(page)
     expect(page.locator(".rb-stats dd")).to_have_text("8.00 at the peak 8.00")  # each pair adds 2

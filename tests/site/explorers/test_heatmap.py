@@ -104,10 +104,10 @@ def test_arrow_keys_move_the_cursor_and_enter_sets_the_reference(opened):
         assert (x, y) == pytest.approx((46 + (position + 0.5) / 48 * (width - 48), 50 + (row + 0.5) * 32), abs=0.01)
     page.keyboard.press("Enter")
     assert dials(page)["reference"] == 3
-    expect(said).to_contain_text("Similarity to 3, 0 away: 1.00.")
+    expect(said).to_contain_text("Similarity to 3 (0 away): 1.00.")
     enter(page, "Dimension d", 2)  # the cursor must stay within the picture
     enter(page, "Length", 2)
-    expect(said).to_contain_text("Position 1, entry 1: cos 1θ₀ = 0.540. Similarity to 1, 0 away: 1.00.")
+    expect(said).to_contain_text("Position 1, entry 1: cos 1θ₀ = 0.540. Similarity to 1 (0 away): 1.00.")
     page.get_by_role("switch", name="Interleaved").check()
     expect(page.locator(".rb-stage")).to_contain_text("Rows: alternating sines and cosines.")
     pad.press("ArrowUp")

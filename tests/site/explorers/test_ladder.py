@@ -160,3 +160,9 @@ def test_a_method_stretches_the_wavelengths_gradually(opened):
     page.get_by_role("switch", name="Position interpolation").uncheck()
     page.clock.run_for(20)
     np.testing.assert_allclose(next(line for line in of(page, CSS_MUTED, 2) if len(line) == pairs)[:, 1], still)
+
+
+def test_with_a_factor_of_one_no_method_is_named(opened):
+    page = opened([Ladder(factor=1, **ON)])
+    expect(page.locator(".rb-stage")).to_contain_text("With s = 1, no method changes a pair.")
+    assert not {method["title"] for method in LAID.values()} & set(texts(page))

@@ -19,6 +19,7 @@ from tests.site.figures import (
     dials,
     enter,
     of,
+    settle,
     show_panel,
     stage_width,
     texts,
@@ -299,3 +300,12 @@ def test_in_retrieval_the_keys_go_from_distance_to_distance(opened):
     for key, position in [("ArrowRight", 1536), ("ArrowLeft", 768), ("End", 1536), ("ArrowUp", 1536), ("Home", 32)]:
         page.keyboard.press(key)
         assert dials(page)["position"] == position, key
+
+
+def test_nine_schemes_leave_the_curves_room_in_a_low_window(opened):
+    page = opened([Measured(run="schemes")])
+    page.add_style_tag(content=".rb-height { height: 417px !important; }")
+    settle(page)
+    expect(page.locator(".rb-panels")).to_be_visible()
+    _, _, top, bottom = plot(page)
+    assert bottom - top > 200

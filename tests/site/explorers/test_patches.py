@@ -30,3 +30,6 @@ def test_a_patch_is_chosen_by_pointer_and_keys(opened):
     for key in ("ArrowUp", "ArrowUp", "ArrowUp", "ArrowRight"):
         page.keyboard.press(key)
     assert (dials(page)["row"], dials(page)["column"]) == (0, 13)
+    for key, place in (("End", (0, 15)), ("PageDown", (15, 15)), ("Home", (15, 0)), ("PageUp", (0, 0)), ("a", (0, 0))):
+        page.keyboard.press(key)
+        assert (dials(page)["row"], dials(page)["column"]) == place

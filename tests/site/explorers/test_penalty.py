@@ -8,7 +8,7 @@ import pytest
 from ropebook.explorers.penalty import BLOCK, REACH, STEP, TRAINED, Penalty
 from ropebook.real import published
 from tests.explorers.oracles import expected_of
-from tests.site.figures import CSS_BLUE, CSS_MUTED, CSS_ORANGE, dials, of, stage_width
+from tests.site.figures import CSS_BLUE, CSS_MUTED, CSS_ORANGE, dials, enter, of, stage_width
 
 LEFT, TOP = 46, 78
 SHARE = 0.58  # of the picture, for the left panel
@@ -62,6 +62,8 @@ def test_losses_are_drawn_by_position_if_they_were_measured(opened, width):
     trained = of(page, CSS_ORANGE, 1.5)[-1]
     assert trained[0][0] == pytest.approx(left + TRAINED / (BLOCK * BLOCKS) * (right - left), abs=0.6)
     assert "not measured" not in page.locator(".rb-stage").inner_text()
+    enter(page, "Slowed by", 1)
+    assert "not slowed" in page.locator(".rb-stage").inner_text()
 
 
 @pytest.mark.parametrize("width", [390, 760, 1100])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from ropebook.explorers.saturation import Saturation
 from tests.explorers.oracles import expected_of
 from tests.site.figures import stage_width, texts
+from tests.site.test_takeaway import saved
 
 SMALL = ".rb-stage svg circle[r='3']"
 LARGE = ".rb-stage svg circle[r='6.5']"
@@ -38,7 +40,7 @@ def test_saturation_shows_what_python_computes(opened, width):
     dims = [*expected["medianDims"] * 2, 24]
     sizes = [*expected["medianRaw"], *expected["medianScaled"], expected["gradient"]]
     places = np.array([*dots, large])
-    left = 38 if width == 390 else round(0.54 * stage) + 76
+    left = 50 if width == 390 else round(0.54 * stage) + 88
     across = left + np.log(dims) / math.log(512) * (stage - 8 - left)
     np.testing.assert_allclose(places[:, 0], across, atol=0.01)
     levels = np.log(np.maximum(sizes, 1e-4))
@@ -58,3 +60,16 @@ def test_bars_glide_when_the_switch_is_flipped_but_not_when_d_grows(opened):
     assert page.get_by_role("switch", name="Divide by √d").evaluate(pressed) == 8
     still = opened([Saturation(scaled=False)])
     assert still.get_by_role("switch", name="Divide by √d").evaluate(pressed) == 0
+
+
+def test_the_saved_picture_shows_the_highest_weight(opened):
+    """The outline of the number must not cover the number."""
+    figure = Saturation(dim=24, n_keys=16, scaled=True)
+    root = ElementTree.parse(saved(opened([figure]), "SVG")).getroot()
+    name = f"{max(expected_of(figure)['weights']):.3f}"
+    [word] = [node for node in root.iter("{http://www.w3.org/2000/svg}text") if node.text == name]
+    assert word.get("paint-order") == "stroke"
+
+
+def test_smaller_gradients_are_said_to_be_at_the_lower_edge(opened):
+    assert "≤ 10⁻⁴" in texts(opened([Saturation(dim=512, scaled=False)]))

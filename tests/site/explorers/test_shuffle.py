@@ -146,3 +146,20 @@ def test_words_are_taken_as_they_are_typed(opened):
     expect(page.locator(".rb-summary")).to_contain_text(
         "Each word carries the signal of its new place, and some words now see other words before them."
     )
+
+
+@pytest.mark.parametrize("sentence", ["a", "a b", "abcdefghijkl " * 8])
+def test_titles_and_columns_keep_apart_and_numbers_within_the_figure(opened, sentence):
+    count = len(sentence.split())
+    room = ".rb .rb-height.rb-height { height: 400px }"
+    page = opened([Shuffle(words=sentence, order=[*range(count)][::-1])], room=room)
+    boxes = page.locator(".rb-stage svg text:visible").evaluate_all(
+        "all => all.map((t) => [t, t.getBoundingClientRect()]).map(([t, box]) => [t.textContent, box.left, box.right])"
+    )
+    [weights] = [right for text, _, right in boxes if text == "Who attends to whom"]
+    [outputs] = [left for text, left, _ in boxes if text == "The output of each word"]
+    assert outputs - weights > 8
+    stage = page.locator(".rb-stage").bounding_box()
+    assert max(right for *_, right in boxes) <= stage["x"] + stage["width"]
+    # Eight slanted words would lie across one another, so only the rows have words.
+    assert sum(len(text) == 13 for text, *_ in boxes) == (8 if count == 8 else 0)

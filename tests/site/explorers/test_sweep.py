@@ -16,6 +16,7 @@ from tests.site.figures import (
     column,
     data,
     dials,
+    enter,
     hash_of,
     rows_of,
     show_panel,
@@ -98,3 +99,14 @@ def test_a_panel_chooses_its_base(opened):
     assert "first below ½" in found
     assert "first below 0" not in found
     assert data(page)["halves"] == expected_of(Sweep())["halves"]
+
+
+def test_the_ring_waits_at_the_edge_if_the_curve_stays_above_half(opened):
+    page = opened([Sweep(base=1e7, length=16)])
+    found = page.locator(".rb-stage svg text").all_text_contents()
+    assert "not yet below ½" in found
+    assert "first below ½" not in found
+    enter(page, "Base b", 10)
+    found = page.locator(".rb-stage svg text").all_text_contents()
+    assert "first below ½" in found
+    assert "not yet below ½" not in found

@@ -68,7 +68,7 @@ def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):
         assert f"{value:.3f}".replace("-", "−") in found
     for title in (f"Pair {pair}: entries {2 * pair} and {2 * pair + 1}", f"From position 0 to position {position}"):
         assert title in found
-    [value] = [text for text in found if text.startswith("Turned by ")]
+    [value] = [text for text in found if " rad = " in text]
     assert number(value.split(" = ")[1].removesuffix(" rad")) == pytest.approx(angle, rel=0.01)
     [length] = page.locator(".rb-stats dd").all_inner_texts()
     assert number(length.split()[0]) == pytest.approx(abs(start), abs=1e-6)

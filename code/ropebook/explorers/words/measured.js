@@ -96,10 +96,10 @@ function describeLoss(data, dials) {
     : `${Number(times.toPrecision(2))} times the trained length`},`;
   if (dials.run === "schemes") {
     const [best, worst] = [fewest(here), mostOf(here)].map((k) => {
-      return `(${exact(here[k], 2)}) with ${nameOf(dials, data, lines[k])}`;
+      return `${nameOf(dials, data, lines[k])} (${exact(here[k], 2)})`;
     });
     const gone = lines.filter((_, k) => here[k] === null).map((key) => nameOf(dials, data, key));
-    return `${where} the model needs the fewest bits ${best} and the most ${worst}, on average over three seeds.`
+    return `${where} the fewest and the most bits are those of ${best} and ${worst}, on average over three seeds.`
       + `${gone.length ? ` These schemes have no value here: ${gone.join(", ")}.` : ""}`;
   }
   if (lines.length === 1) return `${where} the model as trained needs ${exact(here[0], 2)} bits.`;
