@@ -24,6 +24,7 @@ from ropebook.figures import (
     BLUE,
     INK,
     MUTED,
+    UNDER_NAME,
     display_figure,
     figure,
     powers,
@@ -66,13 +67,14 @@ def random_band(dim: int, samples: int = 2000) -> None:
     ax.plot(
         distances, 2 * distance_kernel(distances, dim), color=BLUE, linewidth=1.2
     )
-    ax.text(25, 0.78 * dim, "q = k = (1, …, 1)", color=BLUE)
+    ax.text(25, 0.78 * dim, "q = k = (1, …, 1)", color=BLUE, bbox=UNDER_NAME)
     ax.text(
         1.1,
         -1.2 * math.sqrt(dim),
         "q, k random: mean ± spread",
         color=MUTED,
         va="top",
+        bbox=UNDER_NAME,
     )
     ax.set(xscale="log", xlabel="distance Δ", ylabel="score")
     powers(ax.xaxis)
@@ -152,7 +154,14 @@ def falling_mean(dim: int, length: int = 10**6) -> None:
         ax.axhline(level, color=MUTED, linewidth=1.2, linestyle="--")
         ax.text(1, 1.05 * level, name, color=MUTED, va="bottom")
     ax.axvline(250, color=MUTED, linewidth=1.2)
-    ax.text(280, 30, "the paper's figure\nends about here", color=MUTED, va="top")
+    ax.text(
+        280,
+        30,
+        "the paper's figure\nends about here",
+        color=MUTED,
+        va="top",
+        bbox=UNDER_NAME,
+    )
     ax.set(
         xscale="log",
         yscale="log",
@@ -239,8 +248,9 @@ def islands(
         ylabel="context L",
     )
     ax.grid(False, axis="y")
-    ax.text(2e3, len(runs) - 1.42, "▼ paper", color=MUTED, va="center")
-    ax.text(2e3, len(runs) - 0.65, "▲ ours, two digits", color=INK, va="center")
+    legend = {"va": "center", "bbox": UNDER_NAME}
+    ax.text(2e3, len(runs) - 1.42, "▼ paper", color=MUTED, **legend)
+    ax.text(2e3, len(runs) - 0.65, "▲ ours, two digits", color=INK, **legend)
     powers(ax.xaxis)
     display_figure(
         fig,

@@ -33,6 +33,7 @@ def draw_families(positions: int = 10, angle: float = 1.2) -> None:
         ax.plot(*points.T, "o", color=BLUE, markersize=7)
         ax.set(title=title, aspect="equal", xlim=(-1.6, 1.6), ylim=(-1.6, 1.6))
         ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+        ax.grid(False)  # its lines would run through the numbers
     for n, point in enumerate(spun):
         axes[0].text(*(1.28 * point), str(n), ha="center", va="center", color=INK)
     end = 1.5 * rotation(angle / 2)[:, 0]
