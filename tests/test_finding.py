@@ -339,5 +339,5 @@ def test_a_paper_is_found_on_the_page_that_lists_it(finding):
 def test_a_paper_is_cited_by_its_authors_and_a_source_is_not_prose(finding):
     cite = addnodes.pending_xref("", nodes.inline("", "su2021,x"), ids=["id1"], refdomain="cite", reftarget="su2021, x")
     said = nodes.paragraph("", "", nodes.Text("As in "), cite, nodes.Text("."))
-    source = nodes.paragraph("", "", nodes.literal("", "YaRN.__call__"), nodes.Text(" · ropebook/yarn.py, line 3"))
+    source = nodes.paragraph("", "", nodes.literal("", "YaRN.__call__"), nodes.Text(" · ropebook/yarn.py, line\u00a03"))
     assert finding._prose([said, source], None, {"su2021": "Su et al., 2021"}) == "As in Su et al., 2021; x."

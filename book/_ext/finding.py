@@ -36,7 +36,7 @@ NAME = re.compile(r"[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w*")
 PLUMBING = {"set_num_threads", "manual_seed", "display_figure", "at_most", "at_least"}
 """Names that stand in the code of many pages without being what a page is about."""
 EQUATION = "\ue000"  # marks a reference to an equation
-SOURCE = re.compile(r"\S+ · ropebook/\S+, line \d+")  # the line below a function's source code
+SOURCE = re.compile(r"\S+ · ropebook/\S+, line\s\d+")  # the line below a function's source code
 LINKS = re.compile(r"Shown here(?:\s·\s.+)?|Explained under .*", re.DOTALL)  # the links below an answer or a method
 Entry = tuple[str, str, str, str]
 Value = Callable[[PendingGlueReference], str]

@@ -516,9 +516,9 @@ def test_arrows_and_rings():
 NAMED = """
   const measureText = (text) => ({ width: 7 * text.length });
   globalThis.document = { createElement: () => ({ getContext: () => ({ measureText }) }) };
-  return namePlaces(input, [0, 0, 400, 200], taken);
+  return namePlaces(input, [0, 0, 400, 200], taken, uprights);
 """
-FREE = f"const taken = []; {NAMED}"
+FREE = f"const [taken, uprights] = [[], []]; {NAMED}"
 
 
 def test_a_name_is_beside_its_own_curve_and_hides_no_other():
@@ -549,8 +549,17 @@ def test_a_name_avoids_other_texts():
     level = [{"name": "level", "points": [[0, 100], [400, 100]]}]
     [free] = js.kit(FREE, level)
     text = {"x": free["x"] + 20, "y": 100, "width": 60}
-    [aside] = js.kit(f"const taken = [{json.dumps(text)}]; {NAMED}", level)
+    [aside] = js.kit(f"const [taken, uprights] = [[{json.dumps(text)}], []]; {NAMED}", level)
     assert aside["x"] + aside["width"] + 8 <= text["x"]
+    assert abs(aside["y"] - 100) < 20, "it is still beside its curve"
+
+
+def test_a_name_avoids_upright_lines():
+    level = [{"name": "level", "points": [[0, 100], [400, 100]]}]
+    [free] = js.kit(FREE, level)
+    at = free["x"] + 20
+    [aside] = js.kit(f"const [taken, uprights] = [[], [{at}]]; {NAMED}", level)
+    assert aside["x"] + aside["width"] + 4 <= at
     assert abs(aside["y"] - 100) < 20, "it is still beside its curve"
 
 

@@ -64,6 +64,6 @@ def test_a_playing_figure_says_at_its_end_what_it_shows(opened):
     page = opened([Timelapse(length=250)], reduced_motion="no-preference")
     page.get_by_role("button", name="Play").click()
     page.wait_for_function("document.querySelector('.explorer-live').ropebook.values().length === 256")
-    expect(page.locator(".rb-stats dd").last).to_have_text("193 of 256 tokens")
+    expect(page.locator(".rb-stats dd").last).to_have_text("193 for 256 tokens")
     expect(page.locator(".rb-summary")).to_contain_text("The query, token 256,")
     expect(page.get_by_role("textbox", name="Length T")).to_have_value("256")

@@ -232,7 +232,7 @@ function curves(/** @type {any} */ { title, left, right, top, bottom }, data, sc
     svg("path", { d: `M${x(n)},${top}V${bottom}`, ...line("ink", 1.5) }),
     ...[[reference, "muted"], [scores[n], "1"]].map(([value, colour]) => svg("circle", { cx: x(n), cy: y(value), r: 5,
       style: `fill: var(--rb-${colour}); stroke: var(--rb-paper); stroke-width: 1.5` })),
-    ...named(both, [left + 4, top, right, bottom]),
+    ...named(both, [left + 4, top, right, bottom], [], [x(m), x(n)]),
     up, across, svg("text", { x: (left + right) / 2, y: bottom + 36, ...middle }, "position n of the key"),
   ];
 }

@@ -138,7 +138,7 @@ function shares(plot, { paper, code }, marks) {
     svg("path", { d: [0, 0.5, 1].map((share) => level(plot, y(share))).join(""), ...lined("grid", 1) }),
     svg("path", { d: level(plot, floor), ...lined("muted", 1) }), left,
     ...ends(marks, floor), ...ramp(code, "muted"), ...ramp(paper, "1"),
-    ...named(curves, [from, TOP, to, floor], []),
+    ...named(curves, [from, TOP, to, floor], [], marks.map(({ at }) => at)),
   ];
 }
 

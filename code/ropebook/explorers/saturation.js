@@ -155,9 +155,12 @@ function curvesOf({ left, right, head, top, floor }, data, { dim, scaled }) {
   const dots = (sizes, colour) => sizes.map((size, i) => svg("circle", { cx: x(medianDims[i]), cy: y(size), r: 3,
     ...inColour(colour) }));
   const level = (at, colour) => svg("path", { d: `M${left},${at}H${right}`, ...lined(colour, 1) });
-  const named = (at, colour, text) => svg("text", { x: left + 8, y: at, "font-size": 13, ...OUTLINED,
+  const end = textWidth("divided by √d", 13) + 4;
+  const over = x(dim) > left + 4 && x(dim) < left + 8 + end; // the line that can be dragged would run through the names
+  const start = over && x(dim) + 10 + end < right ? x(dim) + 10 : left + 8;
+  const named = (at, colour, text) => svg("text", { x: start, y: at, "font-size": 13, ...OUTLINED,
     ...inColour(colour) }, text);
-  const above = medianDims.findLastIndex((d) => x(d) < left + 12 + textWidth("divided by √d", 13)); // the name’s end
+  const above = medianDims.findLastIndex((d) => x(d) < start + end);
   return [
     ...titled(left - 50, head, "Size of the gradient", `small dots: median of ${DRAWS} draws`),
     ...[1, 2, 3].map((n) => level(y(LEAST * 10 ** n), "grid")), level(floor, "muted"),

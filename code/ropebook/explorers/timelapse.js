@@ -246,7 +246,7 @@ function stats({ scale, error }, { length, trained_length }) {
   return [
     ["Error of the scores", written(error), "times their spread, for random q and k"],
     ["Scale", tidy(scale), ""],
-    ["Bases in the cache", String(Math.max(1, length - trained_length + 1)), `of ${count(length, "token")}`],
+    ["Bases in the cache", String(Math.max(1, length - trained_length + 1)), `for ${count(length, "token")}`],
   ];
 }
 

@@ -104,7 +104,7 @@ def test_pointer_and_keys_move_the_end_of_the_text(opened):
     expect(pad).to_have_attribute("aria-valuetext", "1 token, error 0.00")
     page.get_by_role("button", name="16 tokens forward").click()
     assert dials(page)["length"] == 17
-    expect(page.locator(".rb-stats dd").last).to_have_text("1 of 17 tokens")
+    expect(page.locator(".rb-stats dd").last).to_have_text("1 for 17 tokens")
 
 
 def test_a_room_that_shrinks_takes_the_length_along(opened):

@@ -283,7 +283,7 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
     for (const { trait } of spec.dials) knobs[trait].show(values, idle[trait]);
     redrawn(stats, () => spec.stats(data, values).map(([name, value, remark = ""]) => {
       const look = `${value}`.length <= SHORT ? { class: "rb-short" } : {};
-      return html("div", {}, html("dt", {}, name),
+      return html("div", {}, html("dt", {}, name), " ",
         html("dd", {}, html("span", look, value), " ", html("small", {}, remark)));
     }));
     setText(summary, spec.describe(data, values));

@@ -10,8 +10,9 @@ const STEP = 4; // the distance between the places that are tried
 const ASIDE = 3; // the distance, in steps, between a name and a steep curve beside it
 const NEAR = 12; // within this distance, a name could be mistaken for that of another curve
 // The costs of placing a name: for each point of a curve that the name hides, for each point of another curve nearby,
-// for each other name that is covered, and for each pixel by which the named curve rises or falls along the name.
-const [HIDES, NEARS, COVERS, SLOPES] = [30, 2, 1000, 0.2];
+// for each other name that is covered, for each upright line that the name crosses, and for each pixel by which the
+// named curve rises or falls along the name.
+const [HIDES, NEARS, COVERS, CROSSES, SLOPES] = [30, 2, 1000, 25, 0.2];
 
 // The heights of a curve every STEP pixels from `left` to `right`. A height is null where the curve isn't drawn.
 function sampled(points, left, right) {
@@ -28,8 +29,10 @@ function sampled(points, left, right) {
 // The best place for each name within the area [left, top, right, bottom], as { x, y, width }. It is above, below or
 // beside its own curve, and as far to the right as possible without hiding a curve or a name. Curves are { name, points
 // }, with points from left to right. The place is null for a curve without a name or without room for it. `taken`
-// contains the places of other texts in the picture; their y is the baseline.
-export function namePlaces(curves, /** @type {number[]} */ [left, top, right, bottom], taken = []) {
+// contains the places of other texts in the picture; their y is the baseline. `uprights` contains the positions of
+// upright lines.
+export function namePlaces(curves, room, taken = [], /** @type {number[]} */ uprights = []) {
+  const [left, top, right, bottom] = room;
   const lines = curves.map(({ points }) => sampled(points, left, right));
   const placed = [...taken];
   return curves.map(({ name }, own) => {
@@ -49,7 +52,9 @@ export function namePlaces(curves, /** @type {number[]} */ [left, top, right, bo
         const within = (some, more) => some.flat().filter((at) => at > from - more && at < to + more).length;
         const clash = placed.filter((other) => x < other.x + other.width + 8 && other.x < x + width + 8
           && Math.abs(y - other.y) < 1.6 * HIGH).length;
-        const cost = HIDES * within(over, 2) + NEARS * within(over.toSpliced(own, 1), NEAR) + COVERS * clash
+        const crossed = uprights.filter((at) => at > x - 4 && at < x + width + 4).length;
+        const cost = CROSSES * crossed + HIDES * within(over, 2)
+          + NEARS * within(over.toSpliced(own, 1), NEAR) + COVERS * clash
           + (k < heights.length - beside.length ? (low - high) * SLOPES : 0) - start * 0.05;
         if (!best || cost < best.cost) best = { x, y, width, cost };
       }
@@ -60,8 +65,8 @@ export function namePlaces(curves, /** @type {number[]} */ [left, top, right, bo
 }
 
 // The names in their curves' colours. `more` contains further attributes for a curve's name.
-export function named(curves, room, taken) {
-  return namePlaces(curves, room, taken).flatMap((place, k) => (place ? [svg("text", {
+export function named(curves, room, taken, uprights) {
+  return namePlaces(curves, room, taken, uprights).flatMap((place, k) => (place ? [svg("text", {
     x: place.x.toFixed(1), y: place.y.toFixed(1), "font-size": SIZE, "font-weight": 600, ...inColour(curves[k].look[0]),
     ...OUTLINED, ...curves[k].more,
   }, curves[k].name)] : []));
