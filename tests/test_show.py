@@ -26,7 +26,7 @@ def displayed(monkeypatch, call):
 
 
 def code(bundle):
-    pattern = r"`[^`]+` · [\w/]+\.py, line \d+\n\n(```+)python\n(.*)\n\1"
+    pattern = r"`[^`]+` · [\w/]+\.py, line\u00a0\d+\n\n(```+)python\n(.*)\n\1"
     return re.fullmatch(pattern, bundle["text/markdown"], re.DOTALL)[2]
 
 
@@ -34,7 +34,7 @@ def test_the_source_is_shown_whole_with_where_it_stands(monkeypatch):
     (bundle,) = shown(monkeypatch, checks.even)
     source, line = inspect.getsourcelines(checks.even)
     assert code(bundle) == "".join(source).rstrip()
-    assert bundle["text/markdown"].startswith(f"`even` · ropebook/checks.py, line {line}\n")
+    assert bundle["text/markdown"].startswith(f"`even` · ropebook/checks.py, line\u00a0{line}\n")
     assert bundle["text/plain"] == f"# ropebook/checks.py, line {line}\n" + "".join(source).rstrip()
 
 

@@ -98,11 +98,10 @@ def show(*objects, docstrings: bool = True) -> None:
         fence = "```"
         while fence in source:  # a docstring may contain a fence too
             fence += "`"
-        where = (
-            f"{item.__module__.replace('.', '/')}.py, line\N{NO-BREAK SPACE}{first}"
-        )
+        where = f"{item.__module__.replace('.', '/')}.py, line {first}"
+        held = where.replace("line ", "line\N{NO-BREAK SPACE}")
         markdown = (
-            f"`{item.__qualname__}` · {where}\n\n{fence}python\n{source}\n{fence}"
+            f"`{item.__qualname__}` · {held}\n\n{fence}python\n{source}\n{fence}"
         )
         display(
             Forms({"text/markdown": markdown, "text/plain": f"# {where}\n{source}"})
