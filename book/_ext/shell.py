@@ -24,7 +24,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_design.dropdown import dropdown_main, dropdown_title
-from wrapping import AS_TYPED, is_in
+from unbroken import AS_TYPED, is_in
 
 from tools import assets, bundle, execute, fonts, minutes, notebooks, takeaway, weights
 from tools.paths import BOOK, ROOT
