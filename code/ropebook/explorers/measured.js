@@ -200,12 +200,10 @@ function itemsOf(dials, data) {
 
 // Two or three lines have their names beside them. Nine lines are too close for that, so they have a legend, which also
 // shows their values.
-function namesOf({ from, to, top, floor, x }, dials, data, points) {
+function namesOf({ from, to, top, floor }, dials, data, points) {
   if (dials.run === "schemes") return [];
   const under = dials.show === "loss" ? 8 : 0; // a name may hang over the axis, so that it needn't cross its own curve
-  const items = itemsOf(dials, data).map((item, k) => ({ ...item, points: points[k] }));
-  const { length } = dials.measured;
-  return named(items, [from, top, to, floor + under], [], [placeOf(dials, data), length, length * data.factor].map(x));
+  return named(itemsOf(dials, data).map((item, k) => ({ ...item, points: points[k] })), [from, top, to, floor + under]);
 }
 
 // The largest number of rows that the legend needs for any values at the chosen position, so that nothing below it
