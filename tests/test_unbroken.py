@@ -9,6 +9,7 @@ from docutils.utils import new_document
 
 from tests.scripts import extension
 from tests.together import together
+from tools.paths import BOOK
 
 unbroken = extension("unbroken")
 
@@ -79,6 +80,9 @@ def test_what_is_held(text, expected):
     assert unbroken.held(text).replace("\u00a0", "~") == expected
 
 
-def test_the_examples_are_right():
+def test_the_examples_are_right(monkeypatch):
+    monkeypatch.syspath_prepend(str(BOOK / "_ext"))
+    import unbroken
+
     done = doctest.testmod(unbroken)
     assert (done.failed, done.attempted) == (0, 2)

@@ -81,5 +81,5 @@ def test_a_model_is_chosen_by_its_name(opened):
         "dim": 128,
         "trained_length": 8192,
     }
-    expect(page.locator(".rb-stats")).to_have_text("Pairs without a full turn within L29 of 64")
+    expect(page.locator(".rb-stats")).to_have_text("Pairs without a full turn within L 29 of 64")
     expect(page.locator(".rb-stage")).to_contain_text("L = 8,192")
