@@ -121,6 +121,19 @@ def test_a_refusal_stands_under_its_own_field(opened):
     expect(field).not_to_have_attribute("aria-describedby", why.get_attribute("id"))
 
 
+def test_escape_takes_back_what_was_typed(opened):
+    page = opened([Saturation()])
+    field = page.get_by_role("textbox", name="Head dimension d")
+    field.fill("100")
+    field.press("Escape")
+    expect(field).to_have_value("64")
+    field.press("Tab")
+    assert dials(page)["dim"] == 64
+    enter(page, "Head dimension d", 700)
+    field.press("Escape")
+    expect(page.locator(".rb-dial", has=field).locator(".rb-why")).to_be_hidden()
+
+
 def test_what_is_half_typed_survives_a_drawing(opened):
     page = opened([Turn()])
     field = page.get_by_role("textbox", name="Base b")

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from ropebook.explorers import Explorer, Whole
 from ropebook.explorers.kit.dials import declare
 from ropebook.explorers.kit.joining import join
+from ropebook.explorers.saturation import Saturation
 from tests.site.figures import dials, settle
 
 
@@ -140,6 +141,18 @@ def come_to_rest(page: Page) -> None:
       };
       look();
     })""")
+
+
+def test_a_thumb_that_scrolls_from_a_slider_leaves_the_dial_as_it_was(opened):
+    # In a window as low as this, the picture doesn't stay in place over the slider.
+    page = opened([Saturation(), Saturation()], viewport={"width": 390, "height": 560}, has_touch=True)
+    node = page.get_by_role("slider", name="Head dimension d, slider").last
+    box = node.evaluate("e => { e.scrollIntoView({ block: 'center' }); return e.getBoundingClientRect().toJSON(); }")
+    start = page.evaluate("scrollY")
+    # upwards, far from where the slider's thumb is
+    thumb(page, [(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2 - 10 * k) for k in range(12)])
+    page.wait_for_function("(start) => scrollY > start + 30", arg=start)
+    assert dials(page, 1)["dim"] == 64
 
 
 @pytest.mark.parametrize(("where", "scrolls"), [("Mark", False), ("Area to 100", True)])
