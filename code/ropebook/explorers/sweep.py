@@ -51,6 +51,6 @@ class Sweep(Explorer):
             "Curves of a score against the distance between query and key, on a logarithmic axis, for a query and a "
             "key whose entries are all the same. Ten small curves are for bases from 1 to ten million, and a large "
             "one is for the chosen base. With a larger base the curve drops below half of its peak farther to the "
-            "right, with a small base it falls immediately and then swings around zero, and at base 1 it does not "
-            "fall."
+            "right, with a small base it falls immediately and then swings around zero, and at base 1 it keeps "
+            "swinging between its peak and the opposite."
         )
