@@ -3,7 +3,7 @@
 import { CASES, dials, MODELS, MOST_BASE, NAMES } from "./advice.py";
 import { hundredths, invFreq, turnedPairs } from "./kit/rope.js";
 import { selfExtendGroup, selfExtendReach, yarnFactor } from "./kit/methods.js";
-import { exact, tidy } from "./kit/text.js";
+import { allOf, capital, exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, lined, OUTLINED, pill, pillHalf, scale, textWidth } from "./kit/drawing.js";
@@ -255,8 +255,8 @@ function describe(data, values) {
   const within = `L = ${whole(trained_length)}`;
   if (!needed) return `Nothing is needed: L′ = ${whole(target_length)} is no longer than ${within}.`;
   if (young) return TAKE[may](data, values);
-  return `${dim === 4 ? "Both" : `All ${dim / 2}`} pairs complete a turn within ${within}: no angle is new at L′, so `
-    + "the angles give no reason to change anything.";
+  return `${capital(allOf(dim / 2, "pair"))} complete a turn within ${within}: no angle is new at L′, so the `
+    + "angles give no reason to change anything.";
 }
 
 export default explorer({

@@ -2,7 +2,7 @@
 
 import { dials, METHODS, SHORTEST } from "./ladder.py";
 import { invFreq, turnedPairs } from "./kit/rope.js";
-import { exact, tidy } from "./kit/text.js";
+import { allOf, capital, exact, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
@@ -150,12 +150,10 @@ function names({ from, to, x }, shown, curves, [upper, lower], taken) {
   return named(items, [from, upper, to, lower], taken);
 }
 
-const allOf = (pairs) => (pairs === 2 ? "Both pairs" : `All ${pairs} pairs`);
-
 function heading({ wavelengths, turned }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
   return titled(0, 0, "Wavelength of each pair", young ? svg("tspan", inColour("2"), "Orange: no full turn within L")
-    : `${allOf(pairs)} complete a turn within L`);
+    : `${capital(allOf(pairs, "pair"))} complete a turn within L`);
 }
 
 // Labels for L and L′, which the reader can drag. They are side by side if there isn't enough room for each above its
@@ -252,8 +250,8 @@ function radians(angle) {
 function describe({ target, wavelengths, turned, beyond, shown, left }, { trained_length }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
   if (!young) {
-    return `${allOf(pairs)} complete a turn within L = ${trained_length}: they have been at every angle, so a longer `
-      + "text brings no new ones.";
+    return `${capital(allOf(pairs, "pair"))} complete a turn within L = ${trained_length}: they have been at every `
+      + "angle, so a longer text brings no new ones.";
   }
   const start = `${young} of ${pairs} pairs ${young === 1 ? "has" : "have"} not completed a turn within `
     + `L = ${trained_length}. At L′ = ${target} `;

@@ -2,7 +2,7 @@
 
 import { dials, SHIFTS } from "./lock.py";
 import { cosSinGrid, dot, fourierSum, hundredths, invFreq, lastCall, normals, sinusoidalEncoding } from "./kit/rope.js";
-import { exact, lowered, tidy } from "./kit/text.js";
+import { allOf, exact, lowered, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import {
   arrowPath, axis, circlePath, inColour, levelsOf, lined, niceStep, OUTLINED, scale, titled,
@@ -244,7 +244,7 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   const levels = levelsOf([...ropeCurve, ...addedCurve]);
   const x = scale([0, SHIFTS - 1], [from, to]);
   const y = scale([levels[0], levels.at(-1)], [floor, high]);
-  const name = dim === 2 ? "Score of the only pair" : `Score over ${dim === 4 ? "both" : `all ${dim / 2}`} pairs`;
+  const name = `Score ${dim === 2 ? "of" : "over"} ${allOf(dim / 2, "pair")}`;
   redrawn(curves.titles, () => titled(0, high - 52, name, svg("tspan", inColour("1"), "RoPE ⟨Rₘq, Rₙk⟩"), "  and  ",
     svg("tspan", inColour("muted"), "sinusoidal ⟨q + PEₘ, k + PEₙ⟩")));
   put(curves.levels, { d: levels.map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });

@@ -2,7 +2,7 @@
 
 import { dials, MOST_KEYS, TOP_ERROR } from "./timelapse.py";
 import { hundredths, invFreq, lastCall } from "./kit/rope.js";
-import { count, exact, tidy } from "./kit/text.js";
+import { allOf, capital, count, exact, tidy } from "./kit/text.js";
 import { css, mix } from "./kit/colours.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, lined, niceStep, OUTLINED, packCells, scale, textWidth, titled } from "./kit/drawing.js";
@@ -252,9 +252,9 @@ function stats({ scale, error }, { length, trained_length }) {
 
 function describe({ bases }, { length, trained_length, base }) {
   if (length <= trained_length) {
-    const all = length === 1 ? "The only token is"
-      : `${length === 2 ? "Both" : `All ${length}`} tokens, including the query, are`;
-    return `${all} rotated with the trained base, ${tidy(base)}, so every score is right.`;
+    const all = capital(allOf(length, "token"));
+    const are = length === 1 ? " is" : ", including the query, are";
+    return `${all}${are} rotated with the trained base, ${tidy(base)}, so every score is right.`;
   }
   const older = length - trained_length; // the number of keys whose base differs from the query's
   return `The query, token ${length}, is rotated with base ${tidy(bases.at(-1))}, but the ${length - 1} keys before `

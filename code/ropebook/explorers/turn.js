@@ -2,7 +2,7 @@
 
 import { dials, FINE, MOST_POSITION, SPAN, TRAIL } from "./turn.py";
 import { cosSinGrid, hundredths, invFreq, turnedOn } from "./kit/rope.js";
-import { count, exact, lowered, tidy } from "./kit/text.js";
+import { allOf, capital, count, exact, lowered, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import {
   arrowPath, axis, circlePath, inColour, lined, niceStep, packCells, scale, textWidth, titled,
@@ -323,8 +323,7 @@ function drawDials(dials, top, area, { angles, start, turned, young }, { positio
     style: lined(HANDS[k], k ? 1.25 * thick : Math.min(1, thick)).style }));
   put(dials.chosen, { cx: centres[pair][0], cy: centres[pair][1], r: radius + Math.max(2.5, thick) });
   put(dials.ground, { x: area[0], y: area[1], width: area[2], height: area[3] });
-  const all = ["The only pair", "Both pairs"][pairs - 1] ?? `All ${pairs} pairs`;
-  redrawn(dials.titles, () => titled(area[0], top, `${all} at position ${position}`,
+  redrawn(dials.titles, () => titled(area[0], top, `${capital(allOf(pairs, "pair"))} at position ${position}`,
     `${named ? "Radians turned. " : ""}${young ? "Open ring: no full turn yet" : "Every pair has made a full turn"}`));
   redrawn(dials.labels, () => (named ? centres.map(([x, y], i) => svg("text", {
     x, y: y + cell / 2 + 10, class: "rb-quiet", ...(i === pair ? { "font-weight": 700, class: "" } : {}),

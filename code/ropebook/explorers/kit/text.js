@@ -26,6 +26,11 @@ export function count(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
+// the only pair, both pairs, all 3 pairs
+export function allOf(number, noun) {
+  return ["", `the only ${noun}`, `both ${noun}s`][number] || `all ${number} ${noun}s`;
+}
+
 // Formats a number with a fixed number of decimals, and with a minus sign as wide as a plus sign. Zero has no sign.
 export function exact(value, decimals = 3) {
   return value.toFixed(decimals).replace(/^-(?=[0.]+$)/, "").replace("-", "−");
