@@ -18,12 +18,14 @@ import torch
 from transformers import CONFIG_MAPPING, AutoConfig
 
 from ropebook import explain as E
+from ropebook import extrapolation
 from ropebook.explain import RULES, explain, language
 from ropebook.explain.__main__ import main
 from ropebook.explain.families import CHECKED
 from ropebook.explain.parsing import parsed
 from ropebook.explain.snippets import TRANSFORMERS
 from ropebook.explorers.explain import EXAMPLES
+from ropebook.rope import inv_freq
 from tests import explain_cases as cases
 from tests.explain_theirs import rotary_class, theirs_of
 from tests.together import together
@@ -334,6 +336,16 @@ def test_the_snippet_for_llama_cpp_divides_where_the_factor_multiplies():
     assert "-c 65536" in one["code"]
     assert "--rope-scale 2 --yarn-orig-ctx 32768" in one["code"]
     assert "--rope-freq-scale 0.5" in one["note"]
+
+
+def test_the_snippet_with_a_higher_base_says_that_its_factor_falls_short():
+    one = next(one for one in explain(cases.LLAMA).snippets if one["title"] == "Extend, in llama.cpp, by the base")
+    base = float(re.search(r"--rope-freq-base (\S+)", one["code"])[1])
+    theta = inv_freq(128)
+    assert extrapolation.overshoot(theta, 4096, 16384, inv_freq(128, base)).max() > 1
+    assert extrapolation.overshoot(theta, 4096, 16384, extrapolation.YaRN(4.0, 4096)(theta)[0]).max() < 1
+    assert "with a factor of 4. " in one["note"]
+    assert "doesn't reach 16,384 tokens: use the base for a larger factor, or YaRN" in one["note"]
 
 
 def test_a_scaled_model_gets_no_snippet_that_scales_it_again():

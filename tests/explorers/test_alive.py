@@ -128,7 +128,7 @@ def test_too_long_a_text_is_refused():
     assert Alive(own="é" * 512 + "x").own.endswith("x")
     with pytest.raises(traitlets.TraitError, match=r"own must be at most 1025 bytes of UTF-8, got 1026"):
         Alive(own="é" * 513)
-    with pytest.raises(RuntimeError, match="this has 1026 bytes, more than 1025"):
+    with pytest.raises(RuntimeError, match="this has 1,026 bytes, more than 1,025"):
         js.inside(Alive, 'return parseOwn("é".repeat(513));')
 
 

@@ -61,10 +61,10 @@ def test_the_bank_in_words():
     ]
     beyond, every, none, old, one = js.describe(Bank, cases)
     assert beyond == (
-        "46 of 64 hands make a full turn within 4096 positions. The position is beyond the context: 16 hands "
+        "46 of 64 hands make a full turn within 4,096 positions. The position is beyond the context: 16 hands "
         "are at angles that no position within the context has."
     )
-    assert every == "Every hand makes a full turn within 4096 positions."
+    assert every == "Every hand makes a full turn within 4,096 positions."
     assert none.startswith("No hand makes a full turn within 2 positions.")
     assert old.endswith("The position is beyond the context, but no hand is at a new angle.")
     assert one.endswith("1 hand is at an angle that no position within the context has.")

@@ -164,7 +164,7 @@ def test_the_score_in_words():
     )
     assert short.endswith("local maxima.")  # with the query at position 0, there is only one side
     assert (
-        "It first goes negative 2653 tokens away. Its lowest value among the samples is −50.8, 17815 tokens away."
+        "It first goes negative 2,653 tokens away. Its lowest value among the samples is −50.8, 17,815 tokens away."
         in long_
     )
     assert "local maxi" not in long_

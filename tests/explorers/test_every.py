@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 
@@ -49,6 +50,25 @@ def dials_survive_the_address(entry, figures):
 def test_javascript_and_python_agree(entry):
     """One test, because random figures are slow to make."""
     check([javascript_agrees_with_python, dials_survive_the_address], entry, entry.figures(20))
+
+
+UNITS = {"tokens", "bytes", "turns", "radians", "bits", "nats"}
+
+
+def saved_numbers_have_one_name_and_their_unit(entry):
+    """Check that no two rows of the CSV file have the same name and index, and that each has the unit that was declared
+    for its dial or number. No unit is declared for a number that the figure doesn't have."""
+    dials, traits = entry.kind().dials(), entry.kind.dial_traits()
+    body = "const data = figure.compute(input); return [tableOf(figure, input, data), Object.keys(data), figure.units];"
+    text, names, units = js.inside(entry.kind, body, dials)
+    head, *rows = csv.reader(text.splitlines())
+    assert head == ["name", "index", "value", "unit"]
+    places = [(name, index) for name, index, _, _ in rows]
+    assert len(places) == len(set(places))
+    assert set(units) <= set(names)
+    units |= {name: unit for name, trait in traits.items() if (unit := trait.declared()["unit"])}
+    assert [unit for *_, unit in rows] == [units.get(name, "") for name, *_ in rows]
+    assert {re.split(" per (?:token|byte)$", unit)[0] for unit in units.values()} <= UNITS
 
 
 def a_script_is_its_parts(entry):
@@ -163,6 +183,7 @@ def dials_go_to_the_page_and_come_back(entry):
 @every
 def test_it_is_what_all_explorers_are(entry):
     checks = [
+        saved_numbers_have_one_name_and_their_unit,
         a_script_is_its_parts,
         a_dial_is_declared_in_python_only,
         dials_explain_themselves,

@@ -152,6 +152,7 @@ def test_the_sum_in_words():
         Fourier(base=1, peak=0, distance=200),
         Fourier(base=1, peak=0, distance=3),
         Fourier(dim=2, peak=0, distance=6),
+        Fourier(dim=4, base=1, peak=0, distance=3),
     ]
     said = js.inside(Fourier, "return input.map((d) => describe(compute(d), d));", [case.dials() for case in cases])
     assert said[0] == "The key is the query rotated by 1 token, so every wave has a crest at Δ = 1."
@@ -161,3 +162,4 @@ def test_the_sum_in_words():
     assert said[3].endswith("At Δ = 200, all 16 pairs add to the score.")
     assert said[4].endswith("At Δ = 3, all 16 pairs take from the score.")
     assert said[5].endswith("At Δ = 6, the only pair in the sum adds to the score.")
+    assert said[6].endswith("At Δ = 3, both pairs take from the score.")

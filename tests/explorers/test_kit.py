@@ -251,7 +251,7 @@ def test_what_a_dial_takes_and_why_it_refuses():
         (1, "2.5"): 2.5,
         (1, ".5"): ".5 is less than 1",
         (1, "-3"): "-3 is less than 1",
-        (1, "1e8"): "1e8 is more than 10000000",
+        (1, "1e8"): "1e8 is more than 10,000,000",
         (2, "on"): True,
         (2, "off"): False,
         (2, "maybe"): "“maybe” is neither on nor off",
@@ -290,8 +290,8 @@ def test_a_dial_goes_as_far_as_another_one_lets_it():
 
 
 def test_limits_in_words():
-    dials = [NUMBER, {**REAL, "note": "Usually 10000."}, {"kind": "switch", "note": "A note."}, CHOICE]
-    expected = ["Whole numbers, 2 to 512. ", "1 to 10000000. Usually 10000.", "A note.", ""]
+    dials = [NUMBER, {**REAL, "note": "Usually 10⁴."}, {"kind": "switch", "note": "A note."}, CHOICE]
+    expected = ["Whole numbers, 2 to 512. ", "1 to 10,000,000. Usually 10⁴.", "A note.", ""]
     assert js.kit("return input.map(limitsOf);", dials) == expected
 
 
@@ -299,6 +299,18 @@ FROM_ZERO = {"kind": "number", "label": "m", "min": 0, "max": 4095, "whole": Tru
 
 
 EVEN_SLIDER = {"kind": "number", "label": "n", "min": -10, "max": 30, "whole": True}
+
+
+def test_a_slider_takes_a_stop_that_is_near():
+    dial = {**NUMBER, "min": 1, "max": 8, "log": True, "whole": False, "stops": [1.5, 3]}
+    body = """
+      const [low, high] = input.stops.map((stop) => toSlider(input, stop));
+      return [fromSlider(input, low - 9, 10), fromSlider(input, high + 9, 10), fromSlider(input, low - 11, 10),
+        fromSlider(input, low - 9), fromSlider(input, high), nudge(input, 1.5, "ArrowRight")];
+    """
+    low, high, far, exact, at, pressed = js.kit(body, dial)
+    assert (low, high, at) == (1.5, 3, 3)
+    assert max(far, exact) < 1.5 < pressed < 1.6
 
 
 def test_sliders_reach_every_end_and_come_back():
@@ -388,7 +400,9 @@ def test_numbers_for_readers():
         99.94: "99.9",
         100: "100",
         123.4: "123",
-        99999: "99999",
+        999.4: "999.4",
+        1000: "1,000",
+        -99999: "−99,999",
         123456: "1.2 × 10⁵",
         0.001: "0.00100",
         0.00099: "9.9 × 10⁻⁴",
@@ -396,6 +410,9 @@ def test_numbers_for_readers():
         5e-324: "4.9 × 10⁻³²⁴",
     }
     assert dict(zip(cases, js.kit("return input.map(tidy);", list(cases)), strict=True)) == cases
+    cases = {0: "0", 1.62114: "1.62114", 999: "999", 1000: "1,000", -4096: "−4,096", 10_000_000: "10,000,000"}
+    assert dict(zip(cases, js.kit("return input.map(grouped);", list(cases)), strict=True)) == cases
+    assert js.kit('return [1, 2653].map((number) => count(number, "token"));') == ["1 token", "2,653 tokens"]
 
 
 def test_ticks_stand_at_round_numbers():

@@ -115,14 +115,14 @@ def test_the_ladder_in_words():
         Ladder(dim=4).dials(),
     ]
     full, one, none, same, known, single, both = js.describe(Ladder, cases)
-    start = "18 of 64 pairs have not completed a turn within L = 4096. At L′ = "
-    now = start + "16384 the angles go 16.4 radians beyond those in training if no method is used"
+    start = "18 of 64 pairs have not completed a turn within L = 4,096. At L′ = "
+    now = start + "16,384 the angles go 16.4 radians beyond those in training if no method is used"
     assert full == f"{now}; 0.001 with position interpolation, 2.48 with NTK-aware and 0.001 with YaRN."
     assert one == f"{now}; 0.001 with Llama 3.1."
     assert none == f"{now}."
-    assert same == start + "4096 no angle is new, because L′ equals L."
-    assert known.startswith("All 64 pairs complete a turn within L = 8192: they have been at every angle")
-    assert both.startswith("Both pairs complete a turn within L = 4096: they have been at every angle")
+    assert same == start + "4,096 no angle is new, because L′ equals L."
+    assert known.startswith("All 64 pairs complete a turn within L = 8,192: they have been at every angle")
+    assert both.startswith("Both pairs complete a turn within L = 4,096: they have been at every angle")
     assert single.startswith("1 of 12 pairs has not completed a turn")
     angles = [0, 1e-5, 0.0123, 2.4789, 16.38, 400000]
     texts = ["0", "under 0.001", "0.012", "2.48", "16.4", "4.0 × 10⁵"]

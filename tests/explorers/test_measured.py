@@ -75,7 +75,7 @@ def test_the_cell_that_the_dials_ask_for(dials, id_, factor, tuned, idle):
     found, text = computed(Measured, **dials), dials.get("text", "python")
     assert found["lines"] == [id_, PLAIN]
     assert found["against"] == PLAIN
-    assert (found["factor"], found["tuned"], found["idle"]) == (factor, tuned, idle)
+    assert (found["lineFactor"], found["lineTuned"], found["idle"]) == (factor, tuned, idle)
     assert found["follows"] == id_.split("/")[1].startswith("dynamic_ntk")
     assert found["bytes"] == [863, 1024]
     assert found["band"] == 2
@@ -279,19 +279,19 @@ def test_loss_in_words():
     found = computed(Measured)
     by, low, high = found["apart"][0][2]
     assert yarn == (
-        f"At byte 1024, 4 times the trained length, YaRN (chosen β), s = 4 needs {two(-found['hereApart'][0])} fewer "
-        f"bits than the model as trained. Over bytes 513 to 1024, the difference is {signed(by)}. Its 95% interval, "
+        f"At byte 1,024, 4 times the trained length, YaRN (chosen β), s = 4 needs {two(-found['hereApart'][0])} fewer "
+        f"bits than the model as trained. Over bytes 513 to 1,024, the difference is {signed(by)}. Its 95% interval, "
         f"{signed(low)} to {signed(high)}, does not contain 0."
     )
     assert within.startswith("At byte 100, within the trained length, position interpolation, s = 4 needs ")
     assert "more bits than the model as trained. Over bytes 1 to 256, the difference is +" in within
-    assert plain_one.startswith("At byte 1500, 5.9 times the trained length, the model as trained needs ")
+    assert plain_one.startswith("At byte 1,500, 5.9 times the trained length, the model as trained needs ")
     assert re.search(r"the fewest and the most bits are those of ALiBi \(\d\.\d\d\) and .+ \(\d\.\d\d\), on", schemes)
     assert schemes.endswith("on average over three seeds. These schemes have no value here: learned.")
     assert "interval" not in schemes
-    assert "Over bytes 1025 to 2048 of texts that end there, the difference is" in dynamic
+    assert "Over bytes 1,025 to 2,048 of texts that end there, the difference is" in dynamic
     assert dynamic.endswith(
-        "The method adapts to the length of the text. The curve shows texts of 2048 bytes read at once; beyond L, the "
+        "The method adapts to the length of the text. The curve shows texts of 2,048 bytes read at once; beyond L, the "
         "differences are for texts that end where their band ends."
     )
     assert tuned.endswith("No model was fine-tuned with NTK-aware, so this is the model without fine-tuning.")

@@ -70,8 +70,8 @@ def test_what_is_unclear_is_refused_with_the_reason():
         ("1,5", False): "“1,5” is unclear: a comma must come before three digits",
         ("1,0000", True): "“1,0000” is unclear: a comma must come before three digits",
         ("10.000", True): "“10.000” is unclear: write thousands with a comma or no separator",
-        ("500k", False): "“500k” is unclear: is k a thousand or 1024? Write the number out",
-        ("128K", True): "“128K” is unclear: write k for 1024 and M for 1024²",
+        ("500k", False): "“500k” is unclear: is k a thousand or 1,024? Write the number out",
+        ("128K", True): "“128K” is unclear: write k for 1,024 and M for 1,024²",
         ("1/2π", False): "“1/2π” is unclear: does the slash end before π?",
     }
     assert dict(zip(cases, js.kit(READ, list(cases)), strict=True)) == cases

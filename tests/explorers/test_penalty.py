@@ -43,6 +43,8 @@ def test_the_page_carries_every_loss_that_was_measured():
     for change, key in expected.items():
         assert losses[key] == pytest.approx(stored.losses("code", change).tolist(), abs=6e-4)
         assert len(losses[key]) * penalty.BLOCK == rule.LENGTH
+    assert {float(key.split("/")[1]) for key in losses if key} == set(penalty.FACTORS)
+    assert Penalty.factor.declared()["stops"] == list(penalty.FACTORS)
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ropebook"]["results"]
     assert {f"real/loss-code-{change}.json" for change in expected} <= set(listed), "notebooks need them in the wheel"
 

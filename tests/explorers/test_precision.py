@@ -159,13 +159,13 @@ def test_rounding_in_words():
     ]
     said = js.inside(Precision, "return input.map((d) => describe(compute(d), d));", [case.dials() for case in cases])
     assert said[0] == ("Only the finished cosine is rounded, so the error does not grow with the position.")
-    assert said[1] == "Near 1063, bfloat16 numbers are 8 apart, so neighbouring positions share rows."
+    assert said[1] == "Near 1,063, bfloat16 numbers are 8 apart, so neighbouring positions share rows."
     assert said[2] == (
-        "From position 65520 on, float16 represents the positions as infinity, which has no cosine: the result is not "
-        "a number. Near 65519, float16 numbers are 32 apart, so neighbouring positions share rows."
+        "From position 65,520 on, float16 represents the positions as infinity, which has no cosine: the result is not "
+        "a number. Near 65,519, float16 numbers are 32 apart, so neighbouring positions share rows."
     )
     assert said[3] == (
-        "From position 70000 on, float16 represents the positions as infinity, which has no cosine: the result is not "
+        "From position 70,000 on, float16 represents the positions as infinity, which has no cosine: the result is not "
         "a number."
     )
     assert said[4] == "The error of θᵢ is multiplied by the position, so the angle’s error grows with it."

@@ -89,7 +89,7 @@ def test_the_sweep_in_words():
     cases = [{**at, "base": 1e4}, {**at, "base": 1e7}, {**at, "base": 1}, {"base": 1e7, "dim": 2, "length": 16}]
     usual, large, one, pair = (text.replace("\u00a0", " ") for text in js.describe(Sweep, cases))
     assert usual == (
-        "At distances up to 4095, the score first falls below half of its peak at Δ = 46 and below 0 at Δ = 1707. "
+        "At distances up to 4,095, the score first falls below half of its peak at Δ = 46 and below 0 at Δ = 1,707. "
         "On average it is 0.136 of its peak."
     )
     assert "first falls below half of its peak at Δ = 449 and is never negative." in large
@@ -102,5 +102,5 @@ def test_the_sweep_in_words():
     words = js.inside(Sweep, "return describe(input, { base: 9, dim: 4, length: 20 });", bare)
     assert words.endswith("the score stays above half of its peak and is never negative. On average it is 0.")
     names = js.inside(Sweep, "return input.map(baseName);", [1, 100, 500, 1000, 1e7, 1234.5])
-    assert names == ["b = 1", "b = 100", "b = 500", "b = 10³", "b = 10⁷", "b = 1234.5"]
-    assert names == ["b = 1", "b = 100", "b = 500", "b = 10³", "b = 10⁷", "b = 1234.5"]
+    assert names == ["b = 1", "b = 100", "b = 500", "b = 10³", "b = 10⁷", "b = 1,234.5"]
+    assert names == ["b = 1", "b = 100", "b = 500", "b = 10³", "b = 10⁷", "b = 1,234.5"]

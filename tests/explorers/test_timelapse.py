@@ -63,15 +63,15 @@ def test_of_a_long_text_256_keys_are_looked_at():
 def test_the_cache_in_words():
     cases = [Timelapse(length=n).dials() for n in (1, 64, 65, 2, 160)]
     alone, trained, first, both, later = js.describe(Timelapse, cases)
-    assert alone == "The only token is rotated with the trained base, 10000, so every score is right."
-    every = "All 64 tokens, including the query, are rotated with the trained base, 10000, so every score is right."
+    assert alone == "The only token is rotated with the trained base, 10,000, so every score is right."
+    every = "All 64 tokens, including the query, are rotated with the trained base, 10,000, so every score is right."
     assert trained == every
     assert "the 64 keys before it keep the trained base, so" in first
     assert (
-        both == "Both tokens, including the query, are rotated with the trained base, 10000, so every score is right."
+        both == "Both tokens, including the query, are rotated with the trained base, 10,000, so every score is right."
     )
     assert later == (
-        "The query, token 160, is rotated with base 25750, but the 159 keys before it keep 96 older bases, so its "
+        "The query, token 160, is rotated with base 25,750, but the 159 keys before it keep 96 older bases, so its "
         "scores are wrong."
     )
     error = oracle(Timelapse).compute(cases[-1])["error"]

@@ -87,7 +87,7 @@ def test_limits_are_seen_with_the_focus_and_move_nothing(opened, width):
         expect(limits.nth(which)).to_be_hidden()
     page.get_by_role("textbox", name="Base b").focus()
     expect(limits.nth(1)).to_be_visible()
-    expect(limits.nth(1)).to_have_text("1 to 10000000. Pair i rotates by θᵢ = b^(−2i/d) radians per position.")
+    expect(limits.nth(1)).to_have_text("1 to 10,000,000. Pair i rotates by θᵢ = b^(−2i/d) radians per position.")
     assert page.evaluate(TOPS) == before
     if width == 390:
         said = page.locator(".rb-words-all").bounding_box()
@@ -161,7 +161,7 @@ def test_numbers_are_taken_as_readers_write_them(opened):
     assert dials(page, 1)["room"] == 4096
     page.get_by_role("textbox", name="Base b").first.fill("500k")
     page.get_by_role("textbox", name="Base b").first.press("Enter")
-    expect(page.locator(".rb-why:visible")).to_contain_text("“500k” is unclear: is k a thousand or 1024?")
+    expect(page.locator(".rb-why:visible")).to_contain_text("“500k” is unclear: is k a thousand or 1,024?")
 
 
 def test_what_had_to_give_way_comes_back(opened):

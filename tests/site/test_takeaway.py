@@ -109,9 +109,12 @@ def test_reset_all_brings_every_dial_back(opened):
 def test_the_numbers_are_what_is_drawn(opened):
     page = opened([Turn(position=3, dim=4)])
     head, *rows = csv.reader(io.StringIO(saved(page, "CSV").read_text(encoding="utf-8")))
-    assert head == ["name", "index", "value"]
-    found = {(name, index): value for name, index, value in rows}
+    assert head == ["name", "index", "value", "unit"]
+    found = {(name, index): value for name, index, value, _ in rows}
     assert len(found) == len(rows)
+    assert {name: unit for name, _, _, unit in rows if unit} == {
+        "position": "tokens", "angles": "radians", "trailStart": "tokens", "first": "tokens",
+    }  # fmt: skip
     assert (found["position", ""], found["dim", ""]) == ("3", "4")
     shown = data(page)
     assert [float(found["turned", str(k)]) for k in range(4)] == shown["turned"]

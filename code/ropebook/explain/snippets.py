@@ -101,7 +101,8 @@ SNIPPETS = [
     _snippet(
         "Extend, in llama.cpp, by the base", LLAMA_CPP, ["and", _GROWS, ["not", "stopped"], ["given", "raised_base"]],
         "llama-server -m model.gguf -c {wanted:code} --rope-freq-base {raised_base:code}",
-        "The base of NTK-aware scaling for the same factor.",
+        "The base of NTK-aware scaling with a factor of {extend}. It stretches the middle pairs by less, so the model "
+        "usually doesn't reach {wanted} tokens: use the base for a larger factor, or YaRN.",
     ),
     _snippet(
         "A limit of llama-server", CAPPING, ["and", _GROWS, ["not", "stopped"]],

@@ -265,6 +265,7 @@ export default explorer({
     + "setting to paste is below.",
   dials,
   compute,
+  units: { window: "tokens", reach: "tokens", left: "radians" },
   build,
   idle: (data) => (stays(data) ? { may: "No angle is new, so nothing is needed." } : {}),
   stats: ({ young }, { dim }) => [["Pairs without a full turn within L", String(young), `of ${dim / 2}`]],

@@ -35,8 +35,8 @@ class Advice(Explorer):
     Invalid values raise ``TraitError``.
 
     Args:
-        trained_length: L, 16 to 131072.
-        target_length: L′, 16 to 1048576.
+        trained_length: L, 16 to 131,072.
+        target_length: L′, 16 to 1,048,576.
         base: 1 to 10⁷.
         dim: an even number from 4 to 512.
         may: what you are able to do to the model, one of `CASES`.
@@ -58,6 +58,7 @@ class Advice(Explorer):
         below="shorter than any trained length here",
         above="no method is used for texts that long",
         note="How many tokens the model has to read.",
+        unit="tokens",
     )
     base = dials.base()
     dim = dials.dimension(

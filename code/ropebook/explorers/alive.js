@@ -5,7 +5,7 @@ import { dials, HEAD_DIM, METHODS, LONGEST_TEXT, READ, TRAINED, WITH_FACTOR } fr
 import { invFreq } from "./kit/rope.js";
 import { keptByIndex, keptByTurns } from "./kit/yarn.js";
 import { selfExtendGroup, yarnFactor } from "./kit/methods.js";
-import { count, exact, percent } from "./kit/text.js";
+import { count, exact, grouped, percent } from "./kit/text.js";
 import { html, put, redrawn, setText, svg } from "./kit/elements.js";
 import { axis, inColour, lined, NARROW, niceStep, scale, titled } from "./kit/drawing.js";
 import { across, hand, ofDial } from "./kit/hand.js";
@@ -87,7 +87,7 @@ function compute(dials) {
   const theta = Array.from(invFreq(HEAD_DIM, dials.base));
   const { at, bits, plain } = result;
   const shown = bytesOf(at);
-  const [byte, looked] = [dials.byte, at.byte].map((one) => Math.min(one, shown.length - 1));
+  const [chosen, looked] = [dials.byte, at.byte].map((one) => Math.min(one, shown.length - 1));
   return {
     bytes, // the bytes to read
     theta: FREQUENCIES[dials.method]?.(theta, dials, places) ?? theta,
@@ -97,7 +97,7 @@ function compute(dials) {
     shown, // the bytes that the model has read
     bits,
     plain, // the bits that each byte costs the model as it was trained
-    byte, // the chosen byte, counted from 0
+    chosen, // the chosen byte, counted from 0; it is the last one that was read if the dial is beyond it
     looked, // the byte for which the next entry was computed
     row: result.row, // what a head attends to when it predicts that byte
     means: [means(bits), means(plain)], // the mean bits within L and, if the text is long enough, beyond L
@@ -213,7 +213,7 @@ function build(stage, app) {
   const byteDial = dials.find(({ trait }) => trait === "byte");
   let plot;
   const limits = () => [1, plot.last];
-  const sayByte = (values) => `Byte ${values.byte}`;
+  const sayByte = (values) => `Byte ${grouped(values.byte)}`;
   const showCurve = across(app, pads.curve, byteDial, {
     label: "Chosen byte, by its position", ends: () => [plot.from, plot.to], limits, text: sayByte,
     valueAt: (share) => Math.min(plot.last, Math.max(1, Math.round(share * plot.last))),
@@ -306,11 +306,11 @@ function curves(plot, data, { result }, width, read) {
     ...items.flatMap(({ points: whole, look, more }, k) => {
       const all = k ? whole : whole.slice(0, read); // the model as trained has been read before
       return [
-        svg("path", { d: pathOf(all.slice(data.byte - 1)), ...styled(look), class: `rb-ahead ${more.class ?? ""}` }),
-        svg("path", { d: pathOf(all.slice(0, data.byte)), ...styled(look), ...more }),
+        svg("path", { d: pathOf(all.slice(data.chosen - 1)), ...styled(look), class: `rb-ahead ${more.class ?? ""}` }),
+        svg("path", { d: pathOf(all.slice(0, data.chosen)), ...styled(look), ...more }),
       ];
     }).reverse(),
-    svg("path", { d: `M${x(read < last ? read : data.byte)},${top}V${floor}`,
+    svg("path", { d: `M${x(read < last ? read : data.chosen)},${top}V${floor}`,
       ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
     ...items.map(({ name, look, more }, k) => svg("text", { // above the plot, which the curves fill
       x: to, y: top - 11 - 18 * k, "font-size": 12, "font-weight": 600, "text-anchor": "end",
@@ -346,7 +346,7 @@ function rowsOf(bytes, columns) {
 
 // Lays out the bytes in an area, in one or two columns of text. If the bytes don't all fit, only the rows around the
 // chosen byte are shown. place(k) returns the upper left corner of a byte's cell, or null if it isn't shown.
-function textIn([left, top, width, height], { shown, byte }) {
+function textIn([left, top, width, height], { shown, chosen }) {
   const flows = width < NARROW ? 1 : 2;
   const flow = (width - BETWEEN * (flows - 1)) / flows;
   const columns = Math.floor(flow / CELL) - 1; // a space may hang over
@@ -354,7 +354,7 @@ function textIn([left, top, width, height], { shown, byte }) {
   const high = Math.max(1, Math.floor(height / LINE));
   const room = flows * high;
   const over = Math.max(0, rows.at(-1)[0] + 1 - room);
-  const start = Math.min(over, Math.max(0, rows[byte][0] - Math.floor(0.7 * room)));
+  const start = Math.min(over, Math.max(0, rows[chosen][0] - Math.floor(0.7 * room)));
   return {
     place(k) {
       const [row, column] = [rows[k][0] - start, rows[k][1]];
@@ -374,7 +374,7 @@ const level = (share) => Math.round(LEVELS * Math.min(1, Math.max(0, share)));
 
 // The letters, a text element for each row. Costly letters are red, and letters after the chosen byte are hidden while
 // the figure plays.
-function written({ shown, byte: chosen }, { place }, reds) {
+function written({ shown, chosen }, { place }, reds) {
   const rows = {};
   shown.forEach((byte, k) => {
     const at = place(k);
@@ -402,7 +402,7 @@ function letters({ text, last }, data, { result: { at } }, head, read) {
     if (shade && place) grounds[shade - 1] += `M${place[0].toFixed(1)},${place[1]}h${CELL}v${LINE}h-${CELL}z`;
   });
   const reds = [0, ...smoothed(data.bits)].map((bits, k) => (k > read ? 0 : level((bits - CHEAP) / (DEAR - CHEAP))));
-  const [here, end] = [text.place(read < last ? read : data.byte), last > TRAINED && text.place(TRAINED)];
+  const [here, end] = [text.place(read < last ? read : data.chosen), last > TRAINED && text.place(TRAINED)];
   return [
     ...titled(0, head, "The text, red where it is costly",
       `Blue: what layer ${at.layer}, head ${at.head} attends to from the frame`),
@@ -417,15 +417,15 @@ function letters({ text, last }, data, { result: { at } }, head, read) {
 
 const quoted = (byte) => (byte === 10 ? "a line break" : byte === 32 ? "a space" : `“${letterOf(byte)}”`);
 
-function stats({ means: [[within, beyond], [plainWithin, plain]], byte, bits, shown }, { result }) {
-  const guessed = `${quoted(result.top[byte - 1])} was likeliest, with ${percent(result.share[byte - 1])}`;
+function stats({ means: [[within, beyond], [plainWithin, plain]], chosen, bits, shown }, { result }) {
+  const guessed = `${quoted(result.top[chosen - 1])} was likeliest, with ${percent(result.share[chosen - 1])}`;
   const against = (bar) => (nameOf(result.at) === METHODS.none ? "bits per byte"
     : `bits; as trained ${bar === undefined ? "…" : exact(bar, 2)}`);
   return [
     ["Within L", exact(within, 2), against(plainWithin)],
     ["Beyond L", beyond === undefined ? "–" : exact(beyond, 2),
       beyond === undefined ? "the text is too short" : against(plain)],
-    [`Byte ${byte}, ${quoted(shown[byte])}`, exact(bits[byte - 1], 2), `bits; ${guessed}`],
+    [`Byte ${grouped(chosen)}, ${quoted(shown[chosen])}`, exact(bits[chosen - 1], 2), `bits; ${guessed}`],
   ];
 }
 
@@ -439,7 +439,8 @@ function describe({ means: [[, beyond]], row, shown, looked, fresh }, { result }
 
 function parseOwn(text) {
   const size = new TextEncoder().encode(text).length;
-  if (size > LONGEST_TEXT + 1) throw new Error(`this has ${size} bytes, more than ${LONGEST_TEXT + 1}`);
+  const [has, most] = [size, LONGEST_TEXT + 1].map(grouped);
+  if (size > LONGEST_TEXT + 1) throw new Error(`this has ${has} bytes, more than ${most}`);
   return text;
 }
 
@@ -449,6 +450,7 @@ export default explorer({
   dials,
   typed: { own: { parse: parseOwn, format: (text) => text } },
   compute,
+  units: { theta: "radians per byte", window: "bytes", bits: "bits", plain: "bits", means: "bits per byte" },
   build,
   idle: (_, values) => ({
     ...(hasFactor(values) ? {} : { factor: `No effect here: ${METHODS[values.method]} has no factor.` }),

@@ -92,11 +92,11 @@ class Alive(Explorer):
 
     Args:
         text: "classes", "again" or "prose".
-        own: your own text, at most 1025 bytes of UTF-8. If it has two bytes or more, it is read instead of ``text``.
+        own: your own text, at most 1,025 bytes of UTF-8. If it has two bytes or more, it is read instead of ``text``.
         method: one of `METHODS`.
         factor: s, 1 to 16, for methods that have a factor.
         base: 500 to 10⁷. The model was trained with 10⁴.
-        length: how many bytes to predict, 64 to 1024.
+        length: how many bytes to predict, 64 to 1,024.
         byte: the byte whose details the figure shows, counted from 1.
         layer, head: the head whose attention is shown. Layers are numbered 1 to 3, and heads 1 to 4.
     """
@@ -135,7 +135,7 @@ class Alive(Explorer):
     own = Text(
         "",
         label="Your own text",
-        note="At most 1025 bytes. If it is empty, the model reads the text above.",
+        note="At most 1,025 bytes. If it is empty, the model reads the text above.",
         more=True,
         lines=True,
     )
@@ -148,6 +148,7 @@ class Alive(Explorer):
         below="the model was trained on 256 bytes",
         above="that is four times the trained length",
         note="How far the model reads.",
+        unit="bytes",
         more=True,
     )
     byte = Whole(

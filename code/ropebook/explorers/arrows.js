@@ -292,6 +292,7 @@ export default explorer({
   note: "Drag a word to move only that word, or drag the bar between the words to slide both.",
   dials,
   compute,
+  units: { theta: "radians per token", between: "radians", distance: "tokens" },
   build,
   stats: ({ theta }) => [["Rotation per token", tidy((theta * 180) / Math.PI), "degrees"]],
   describe,

@@ -48,6 +48,7 @@ class Arrows(Explorer):
         below="positions are counted from 0",
         above="the text ends there",
         note="The query is rotated by mθ.",
+        unit="tokens",
         more=True,
     )
     n = Whole(
@@ -58,6 +59,7 @@ class Arrows(Explorer):
         below="positions are counted from 0",
         above="the text ends there",
         note="The key is rotated by nθ.",
+        unit="tokens",
         more=True,
     )
     pair = dials.pair(1, dims=MOST_DIMS, more=False)

@@ -3,7 +3,7 @@
 
 import { dials, MODELS, MOST_LENGTH } from "./bank.py";
 import { invFreq } from "./kit/rope.js";
-import { count } from "./kit/text.js";
+import { count, grouped } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
@@ -197,7 +197,7 @@ function drawStrip(context, paints, strip, { wavelengths, last }, { length, posi
     svg("path", { d: `M${atM.toFixed(2)},${floor - 38}V${floor + 24}`, ...lined("ink", 1.5, "stroke-dasharray: 1 4") }),
     svg("text", { ...(atM < (from + to) / 2 ? { x: to, "text-anchor": "end" } : { x: from }), y: floor + 41,
       "font-size": 12, class: "rb-quiet" }, to < 620 ? "positions per turn" : "positions per turn of each pair"),
-    ...handle(atL, floor - 56, `L = ${length}`), ...handle(atM, floor + 36, `m = ${position}`),
+    ...handle(atL, floor - 56, `L = ${grouped(length)}`), ...handle(atM, floor + 36, `m = ${grouped(position)}`),
   ];
 }
 
@@ -215,7 +215,7 @@ function describe({ turned, unseen, wavelengths }, { position, length }) {
     : unseen === 0 ? " The position is beyond the context, but no hand is at a new angle."
       : ` The position is beyond the context: ${count(unseen, "hand")} `
         + `${unseen === 1 ? "is at an angle" : "are at angles"} that no position within the context has.`;
-  return `${full} within ${length} positions.${beyond}`;
+  return `${full} within ${grouped(length)} positions.${beyond}`;
 }
 
 export default explorer({
@@ -224,6 +224,7 @@ export default explorer({
     + "Drag the labels L and m.",
   dials,
   compute,
+  units: { turns: "turns", last: "turns", wavelengths: "tokens" },
   build,
   stats: () => [],
   describe,

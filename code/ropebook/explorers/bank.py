@@ -48,6 +48,7 @@ class Bank(Explorer):
         below="positions are counted from 0",
         above="no text here is longer",
         note="The position may be beyond the context.",
+        unit="tokens",
         more=True,
     )
     base = dials.base()
@@ -65,6 +66,7 @@ class Bank(Explorer):
         below="with a single position nothing rotates",
         above="no model here reads more",
         note="The positions are 0 to L − 1.",
+        unit="tokens",
     )
 
     @traitlets.default("alt")

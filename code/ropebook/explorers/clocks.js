@@ -4,7 +4,7 @@ import { BITS, dials, FINE_SAMPLES, MOST_POSITION, MOST_WAVES } from "./clocks.p
 import {
   cosSinGrid, evenEdges, invFreq, lastCall, minMaxBand, samplesPerStep, sinusoidalEncoding, turnedOn,
 } from "./kit/rope.js";
-import { exact, grouped } from "./kit/text.js";
+import { exact, grouped, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, packCells, scale, titled } from "./kit/drawing.js";
@@ -254,7 +254,7 @@ function drawWaves(context, paints, box, data, dials) {
       context.fill();
     },
     row(k) {
-      return [grouped(wavelengths[shown[k]]), exact(encoding[2 * shown[k]], 2), inColour("1")];
+      return [tidy(wavelengths[shown[k]]), exact(encoding[2 * shown[k]], 2), inColour("1")];
     },
   });
 }
@@ -313,7 +313,7 @@ function describe({ turns, young }, { position }) {
   const pairs = turns.length;
   const full = young === 0 ? "every hand has completed a turn" : young === pairs ? "no hand has completed a turn"
     : `the slowest ${young === 1 ? "hand has" : `${young} of ${pairs} hands have`} not completed a turn yet`;
-  return `At position ${position}, ${full}.`;
+  return `At position ${grouped(position)}, ${full}.`;
 }
 
 export default explorer({
@@ -322,10 +322,11 @@ export default explorer({
     + "smoothly.",
   dials,
   compute,
+  units: { start: "tokens", turns: "turns", wavelengths: "tokens" },
   build,
   stats: ({ wavelengths }) => [
-    ["Fastest hand", grouped(wavelengths[0]), "positions per turn"],
-    ["Slowest hand", grouped(wavelengths.at(-1)), "positions per turn"],
+    ["Fastest hand", tidy(wavelengths[0]), "positions per turn"],
+    ["Slowest hand", tidy(wavelengths.at(-1)), "positions per turn"],
   ],
   describe,
 });

@@ -26,10 +26,10 @@ class Clocks(Explorer):
     Invalid values raise ``TraitError``.
 
     Args:
-        position: 0 to 4096.
+        position: 0 to 4,096.
         base: 1 to 10⁷.
         dim: an even number from 2 to 512. There are dim/2 clock hands.
-        span: the number of positions around ``position`` that the waves show, 8 to 4096.
+        span: the number of positions around ``position`` that the waves show, 8 to 4,096.
     """
 
     script = "clocks.js"
@@ -45,6 +45,7 @@ class Clocks(Explorer):
         below="positions are counted from 0",
         above="more would soon need another digit",
         note="An arrow key is one position.",
+        unit="tokens",
     )
     base = dials.base(
         note="With b = 2^(d/2) each hand is half as fast as the one before, just as each digit is."
@@ -63,6 +64,7 @@ class Clocks(Explorer):
         below="fewer show no wave",
         above="more show only bands",
         note="The positions around m, but never below 0.",
+        unit="tokens",
         more=True,
     )
 

@@ -2,7 +2,7 @@
 
 import { CLOSE, dials, FIGURES, MOST_COLUMNS, MOST_SAMPLES, NEAR, SPOTS } from "./distance.py";
 import { countMaxima, evenEdges, fourierSums, invFreq, lastCall, minMaxBand, normals } from "./kit/rope.js";
-import { count, exact, tidy } from "./kit/text.js";
+import { count, exact, grouped, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { evenly, play } from "./kit/play.js";
@@ -125,7 +125,7 @@ function build(stage, app) {
     again: { query: 0 },
   });
   const settings = FIGURES.map((figure) => {
-    const name = `d = ${figure.dim}, L = ${figure.length}, query ${figure.query}`;
+    const name = `d = ${figure.dim}, L = ${grouped(figure.length)}, query ${grouped(figure.query)}`;
     return [name, { ...figure, base: 1e4, vectors: "ones" }];
   });
   const showFigure = presets(app, "Six published figures", "A published figure …", settings);
@@ -145,7 +145,7 @@ function build(stage, app) {
       const place = Math.round(((x - LEFT) / (right - LEFT)) * most);
       return { query: Math.min(most, Math.max(least, place)) };
     },
-    ...ofDial(app, dial, { limits, text: ({ query }) => `m = ${query}` }),
+    ...ofDial(app, dial, { limits, text: ({ query }) => `m = ${grouped(query)}` }),
   });
 
   return ({ data, values, width, most, theme }) => {
@@ -234,7 +234,7 @@ function names(width, { per }, { vectors, draw }) {
     slow: "The entries are 1 in the slower half of the pairs.",
   }[vectors];
   const computed = CLOSE.length + SPOTS.length;
-  const sampled = per > 1 && width >= 620 ? ` Of ${per} distant keys, ${computed} are computed.` : "";
+  const sampled = per > 1 && width >= 620 ? ` Of ${grouped(per)} distant keys, ${computed} are computed.` : "";
   const which = width < 620 ? "Score with a key at each position" : "Score of the query with a key at each position";
   return titled(0, 0, which, whose + sampled);
 }
@@ -307,6 +307,7 @@ export default explorer({
     + "notes, at base 10⁴.",
   dials,
   compute,
+  units: { reach: "tokens", leastAt: "tokens", negativeAt: "tokens" },
   build,
   idle: (_, { vectors }) => (["same", "random"].includes(vectors) ? {}
     : { draw: "No effect here: neither query nor key is random." }),

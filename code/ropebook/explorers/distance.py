@@ -41,7 +41,7 @@ class Distance(Explorer):
         base: 1 to 10⁷.
         dim: an even number from 2 to 512.
         query: the query's position, 0 to length − 1. It is lowered if ``length`` becomes too short.
-        length: the number of positions, 2 to 10⁶. If there are more than 4096, scores far from the query are sampled.
+        length: the number of positions, 2 to 10⁶. If there are more than 4,096, scores far from the query are sampled.
         vectors: the query and the key. "ones": q = k = (1, …, 1). "same": random, with q = k. "random": random and
             independent. "slow": q = k, with ones in the slower half of the pairs and zeros in the rest.
         draw: which random vectors to use, 1 to 20.
@@ -64,6 +64,7 @@ class Distance(Explorer):
         below="positions are counted from 0",
         above="the longest text ends there",
         note="One of the L positions.",
+        unit="tokens",
         within=Within("length", plus=-1),
     )
     length = Whole(
@@ -75,6 +76,7 @@ class Distance(Explorer):
         below="a single key gives no curve",
         above="longer texts show only bands",
         note=f"Keys at 0 to L − 1. Beyond {MOST_SAMPLES} distant keys are sampled.",
+        unit="tokens",
         more=True,
     )
     vectors = Choice(

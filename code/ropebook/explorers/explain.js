@@ -2,8 +2,8 @@
 
 import { dials, EXAMPLES, LONGEST_CONFIG, RULES } from "./explain.py";
 import { explained } from "./kit/explained.js";
-import { capital, count, grouped } from "./kit/text.js";
-import { html, put, redrawn, svg } from "./kit/elements.js";
+import { capital, count, grouped, tidy } from "./kit/text.js";
+import { html, put, redrawn, svg, unbroken } from "./kit/elements.js";
 import { axis, inColour, lined, OUTLINED, pairAxis, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
 import { lastCall } from "./kit/rope.js";
 import { explorer } from "./kit/mount.js";
@@ -168,13 +168,15 @@ function marksOf(lengths, from, y) {
   const named = lengths.length === 2 && lengths[0][1] === lengths[1][1] ? [["L = L′", lengths[0][1]]] : lengths;
   let end = from + 6;
   return named.map(([name, one], k) => {
-    const text = `${name} = ${one.toLocaleString("en-US")}`;
+    const text = `${name} = ${grouped(one)}`;
     const near = k > 0 && Math.abs(y(one) - y(named[0][1])) < 26;
     const start = near ? end + 8 : from + 6;
     end = start + 2 * pillHalf(text);
     return { text, at: y(one), middle: start + pillHalf(text) };
   });
 }
+
+const OPTION = /(--[a-z][a-z-]*)/; // browsers would break a line after each of its hyphens
 
 // The description in words, the findings, and the code snippets.
 function wordsOf({ error, words, findings, snippets }) {
@@ -188,8 +190,8 @@ function wordsOf({ error, words, findings, snippets }) {
     ...(snippets.length ? [html("details", {}, html("summary", {}, "How to load, convert and extend it"),
       ...snippets.flatMap(({ title, code, note, checked }) => [
         html("p", { class: "rb-head" }, title),
-        ...(code ? [html("pre", { tabindex: 0 }, html("code", {}, code))] : []),
-        html("p", {}, note), html("p", { class: "rb-note" }, checked),
+        ...(code ? [html("pre", { tabindex: 0 }, html("code", {}, ...unbroken(code, OPTION)))] : []),
+        html("p", {}, ...unbroken(note, OPTION)), html("p", { class: "rb-note" }, checked),
       ]))] : []),
   ];
 }
@@ -204,13 +206,14 @@ function describe({ error, kinds, name, long, near, far, turned, beyond, fresh, 
   const known = turned.filter(Boolean).length;
   const whole = `${known} of ${count(long.length, "pair")} ${known === 1 ? "completes" : "complete"} a turn within L`;
   const who = fresh ? `${count(fresh, "pair")} ${fresh === 1 ? "meets" : "meet"} new angles, by up to `
-    + `${grouped(Math.max(...beyond))} radians` : "no pair meets a new angle";
-  return `${said(`${whole}. In a text of ${far.toLocaleString("en-US")} tokens, ${who}.`)}${odd}`;
+    + `${tidy(Math.max(...beyond))} radians` : "no pair meets a new angle";
+  return `${said(`${whole}. In a text of ${grouped(far)} tokens, ${who}.`)}${odd}`;
 }
 
 function parseConfig(text) {
   const { length } = [...text];
-  if (length > LONGEST_CONFIG) throw new Error(`this has ${length} characters, more than ${LONGEST_CONFIG}`);
+  const [has, most] = [length, LONGEST_CONFIG].map(grouped);
+  if (length > LONGEST_CONFIG) throw new Error(`this has ${has} characters, more than ${most}`);
   return text.replace(/\p{Cs}/gu, "\ufffd"); // a lone surrogate isn't allowed in a URL
 }
 
@@ -220,6 +223,9 @@ export default explorer({
   dials,
   typed: { config: { parse: parseConfig, format: (text) => text } },
   compute,
+  units: {
+    plain: "radians per token", long: "radians per token", beyond: "radians", near: "tokens", far: "tokens",
+  },
   build,
   idle: ({ kinds }, { config }) => ({
     ...(config.trim() ? { example: "No effect here: the figure explains your own file." } : {}),

@@ -140,6 +140,7 @@ class Explain(Explorer):
         below="0 stands for the length in the file",
         above="no model reads texts that long",
         note="Tokens that the model should read. 0: the length in the file.",
+        unit="tokens",
     )
     second = Switch(
         False,

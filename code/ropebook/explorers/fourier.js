@@ -3,7 +3,7 @@
 
 import { COLUMNS, dials, FINE_SAMPLES, MOST_ROWS } from "./fourier.py";
 import { cosSinGrid, fourierSum, hundredths, invFreq, lastCall, normals, samplesPerStep } from "./kit/rope.js";
-import { count, tidy } from "./kit/text.js";
+import { allOf, count, grouped, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, inColour, niceStep, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
@@ -96,7 +96,7 @@ function build(stage, app) {
     label,
     ends: () => [place.from, place.to],
     limits: ({ span }) => [0, span],
-    text: (values) => `Δ = ${values[trait]}, score ${tidy(trait === "peak" ? drawn.highest : drawn.score)}`,
+    text: (values) => `Δ = ${grouped(values[trait])}, score ${tidy(trait === "peak" ? drawn.highest : drawn.score)}`,
     ...more,
   });
   const showPad = handOf(pad, "distance", "Distance in the picture");
@@ -121,7 +121,7 @@ function build(stage, app) {
     drawn = data;
     const panel = panelAt(width, most);
     const wide = width >= 620;
-    const from = wide ? 62 : 46;
+    const from = wide ? 62 : 52;
     const to = Math.round(wide ? width * 0.66 : width * 0.64);
     const numbers = wide && data.shown.length === data.size.length; // whether each bar has its number beside it
     const floor = panel === null ? most - UNDER - 166 : most - UNDER; // lower edge of the waves
@@ -247,11 +247,12 @@ function names({ wide, width, left }, data, { distance }) {
   const pairs = data.size.length;
   const which = data.shown.length < pairs ? `${data.shown.length} of ${pairs}, fast to slow` : "Fast to slow";
   const coloured = (text, colour) => svg("tspan", inColour(colour), text);
-  const full = `The products at Δ = ${distance}`;
+  const [at, room] = [`Δ = ${grouped(distance)}`, width - left];
+  const fitting = [`The products at ${at}`, `At ${at}`].find((one) => textWidth(one, 14, 600) < room);
   return [
     ...titled(0, 0, wide ? "One wave for each pair of dimensions" : "One wave for each pair",
       which),
-    ...titled(left, 0, textWidth(full, 14, 600) < width - left ? full : `At Δ = ${distance}`,
+    ...titled(left, 0, fitting ?? at,
       coloured(wide ? "Blue adds" : "adds", "1"), ", ", coloured(wide ? "orange takes away" : "takes", "2")),
   ];
 }
@@ -264,11 +265,11 @@ function peakName({ from, to, x }, { peak }) {
 
 function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {
   const pairs = size.length;
-  const all = pairs === 1 ? "the only pair" : summed === pairs ? `all ${pairs}`
-    : `the ${summed === 1 ? "fastest" : `first ${summed}`} of ${pairs}`;
-  if (panel === 1) return titled(0, 0, `Sum of ${all}: the score`, `The line is at Δ = ${distance}`);
+  const used = summed === pairs ? allOf(pairs, "pair")
+    : `the ${summed === 1 ? "fastest" : `first ${summed}`} of ${pairs}${wide ? " pairs" : ""}`;
+  if (panel === 1) return titled(0, 0, `Sum of ${used}: the score`, `The line is at Δ = ${grouped(distance)}`);
   return [svg("text", { x: 0, y: sumTop - 16, "font-size": 14, "font-weight": 600 },
-    wide ? `Their sum, the score of ${all}${pairs === 1 ? "" : " pairs"}` : `Sum of ${all}: the score`)];
+    wide ? `Their sum, the score of ${used}` : `Sum of ${used}: the score`)];
 }
 
 // Draws each pair's product as a bar. Each bar begins where the previous one ends, and the last one ends at the score.
@@ -354,13 +355,14 @@ function describe({ products }, { peak, distance, summed }) {
   const used = products.slice(0, summed);
   const adding = used.filter((one) => one >= 0).length;
   const [pairs, taking] = [used.length, used.length - adding];
-  const key = `The key is the query rotated by ${count(peak, "token")}, so every wave has a crest at Δ = ${peak}.`;
+  const key = `The key is the query rotated by ${count(peak, "token")}, so every wave has a crest at `
+    + `Δ = ${grouped(peak)}.`;
   if (distance === peak) return key;
-  const who = pairs === 1 ? "the only pair in the sum" : `all ${pairs} pairs`;
+  const who = `${allOf(pairs, "pair")}${pairs === 1 ? " in the sum" : ""}`;
   const what = adding && taking ? `${adding} of ${pairs} pairs ${adding === 1 ? "adds" : "add"} to the score, and `
     + `${taking} ${taking === 1 ? "takes" : "take"} from it`
     : `${who} ${adding ? "add" : "take"}${pairs === 1 ? "s" : ""} ${adding ? "to" : "from"} the score`;
-  return `${key} At Δ = ${distance}, ${what}.`;
+  return `${key} At Δ = ${grouped(distance)}, ${what}.`;
 }
 
 export default explorer({
@@ -368,9 +370,10 @@ export default explorer({
   note: "Drag along the waves to choose a distance Δ. Drag “peak” to move the peak.",
   dials,
   compute,
+  units: { wavelengths: "tokens" },
   build,
   stats: ({ score, highest }, { distance }) => [
-    [`Score at Δ = ${distance}`, tidy(score), `at the peak ${tidy(highest)}`],
+    [`Score at Δ = ${grouped(distance)}`, tidy(score), `at the peak ${tidy(highest)}`],
   ],
   describe,
 });

@@ -29,7 +29,7 @@ class Fourier(Explorer):
     Args:
         peak: the distance with the highest score, 0 to ``span``.
         distance: the distance at which the products of the pairs are added up, 0 to ``span``.
-        span: the longest distance that is shown, 16 to 4096.
+        span: the longest distance that is shown, 16 to 4,096.
         base: 1 to 10⁷.
         dim: an even number from 2 to 512.
         summed: the number of pairs that are added up, starting with the fastest, 1 to dim/2. By default, all are.
@@ -51,6 +51,7 @@ class Fourier(Explorer):
         below="distances are counted from 0 here",
         above="the longest range ends there",
         note="The key is the query rotated by this many tokens.",
+        unit="tokens",
         more=True,
         within=Within("span"),
     )
@@ -63,6 +64,7 @@ class Fourier(Explorer):
         below="distances are counted from 0 here",
         above="the longest range ends there",
         note="Where the products are added up. In the field, an arrow key moves it by one.",
+        unit="tokens",
         within=Within("span"),
     )
     span = Whole(
@@ -74,6 +76,7 @@ class Fourier(Explorer):
         below="a shorter range shows no wave",
         above="a longer range shows only bands",
         note="The picture shows distances from 0 to this one.",
+        unit="tokens",
         more=True,
     )
     base = dials.base()

@@ -208,6 +208,7 @@ export default explorer({
     + `SmolLM2-135M with ${WEIGHTS}.`,
   dials,
   compute,
+  units: { entropy: "nats" },
   build,
   stats: (data) => [
     ["First token", ...ranged(data.first)],

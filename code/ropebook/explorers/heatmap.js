@@ -127,8 +127,9 @@ function readOut({ position, entry }, { kernel }, { base, dim, reference }) {
   const pair = Math.floor(entry / 2);
   const angle = position * base ** ((-2 * pair) / dim);
   const [name, value] = entry % 2 ? ["cos", Math.cos(angle)] : ["sin", Math.sin(angle)];
-  return `Position ${position}, entry ${entry}: ${name} ${position}θ${lowered(pair)} = ${tidy(value)}. `
-    + `Similarity to ${reference} (${Math.abs(position - reference)} away): ${tidy(kernel[position])}.`;
+  const [here, away] = [position, Math.abs(position - reference)].map(grouped);
+  return `Position ${here}, entry ${entry}: ${name} ${here}θ${lowered(pair)} = ${tidy(value)}. `
+    + `Similarity to ${grouped(reference)} (${away} away): ${tidy(kernel[position])}.`;
 }
 
 function build(stage, app) {
@@ -305,7 +306,7 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
       "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
     }, name)),
   ]);
-  setText(frame.kernelNote, `Σ cos θᵢΔ over d/2 = ${dim / 2}, where Δ = m − ${reference}`);
+  setText(frame.kernelNote, `Σ cos θᵢΔ over d/2 = ${dim / 2}, where Δ = m − ${grouped(reference)}`);
   redrawn(frame.levels, () => levels.map((level) => svg("line", {
     x1: LEFT, x2: right, y1: y(level), y2: y(level), style: `stroke: var(--rb-${level ? "grid" : "muted"})`,
   })));
@@ -339,8 +340,8 @@ function describe({ kernel }, { length, reference }) {
   for (let m = 1; m < length; m += 1) if (kernel[m] < kernel[lowest]) lowest = m;
   const next = kernel[reference + 1] ?? kernel[reference - 1];
   const far = Math.abs(lowest - reference); // the curve is symmetric, so two positions may be this far away
-  return `The similarity to position ${reference} is ${tidy(next)} one position away`
-    + `${far > 1 ? `; it is lowest, ${tidy(kernel[lowest])}, ${far} positions away` : ""}.`;
+  return `The similarity to position ${grouped(reference)} is ${tidy(next)} one position away`
+    + `${far > 1 ? `; it is lowest, ${tidy(kernel[lowest])}, ${grouped(far)} positions away` : ""}.`;
 }
 
 export default explorer({
@@ -349,10 +350,11 @@ export default explorer({
     + "distances from there.",
   dials,
   compute,
+  units: { wavelengths: "tokens" },
   build,
   stats: ({ wavelengths, turned }, { dim, length }) => [
-    ["Longest wavelength", grouped(wavelengths.at(-1)), "positions"],
-    ["Pairs with a full turn", String(turned), `of ${dim / 2}, by position ${length - 1}`],
+    ["Longest wavelength", tidy(wavelengths.at(-1)), "positions"],
+    ["Pairs with a full turn", String(turned), `of ${dim / 2}, by position ${grouped(length - 1)}`],
   ],
   describe,
 });

@@ -23,7 +23,7 @@ class Heatmap(Explorer):
     Args:
         base: 1 to 10⁷.
         dim: an even number from 2 to 512.
-        length: the number of positions, 1 to 4096.
+        length: the number of positions, 1 to 4,096.
         reference: the reference position, 0 to length − 1. It is lowered if ``length`` becomes too short.
         interleaved: whether the rows are in the vector's order, in which the sine and cosine of each pair alternate.
             Otherwise all sines come before all cosines.
@@ -51,6 +51,7 @@ class Heatmap(Explorer):
         below="a text has at least one position",
         above="longer pictures show only means",
         note="Positions 0 to length − 1.",
+        unit="tokens",
         more=True,
     )
     reference = Whole(
@@ -61,6 +62,7 @@ class Heatmap(Explorer):
         below="positions are counted from 0",
         above="the longest text ends there",
         note="The curve compares each position with it.",
+        unit="tokens",
         within=Within("length", plus=-1),
     )
     interleaved = Switch(

@@ -2,7 +2,7 @@
 
 import { dials, METHODS, SHORTEST } from "./ladder.py";
 import { invFreq, turnedPairs } from "./kit/rope.js";
-import { allOf, capital, exact, tidy } from "./kit/text.js";
+import { allOf, capital, exact, grouped, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, inColour, lined, pairAxis, pill, pillHalf, scale, titled } from "./kit/drawing.js";
@@ -152,15 +152,16 @@ function names({ from, to, x }, shown, curves, [upper, lower], taken) {
 
 function heading({ wavelengths, turned }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
-  return titled(0, 0, "Wavelength of each pair", young ? svg("tspan", inColour("2"), "Orange: no full turn within L")
-    : `${capital(allOf(pairs, "pair"))} complete a turn within L`);
+  return titled(0, 0, "Wavelength of each pair, in tokens",
+    young ? svg("tspan", inColour("2"), "Orange: no full turn within L")
+      : `${capital(allOf(pairs, "pair"))} complete a turn within L`);
 }
 
 // Labels for L and L′, which the reader can drag. They are side by side if there isn't enough room for each above its
 // line.
 function lengthMarks({ from, y }, { target }, { trained_length }) {
   const width = (text) => 2 * pillHalf(text);
-  const [known, wanted] = [`L = ${trained_length}`, `L′ = ${target}`];
+  const [known, wanted] = [`L = ${grouped(trained_length)}`, `L′ = ${grouped(target)}`];
   const near = Math.abs(y(trained_length) - y(target)) < 24;
   return [
     { text: known, at: from + 8, y: y(trained_length), width: width(known) },
@@ -250,11 +251,11 @@ function radians(angle) {
 function describe({ target, wavelengths, turned, beyond, shown, left }, { trained_length }) {
   const [pairs, young] = [wavelengths.length, wavelengths.length - turned];
   if (!young) {
-    return `${capital(allOf(pairs, "pair"))} complete a turn within L = ${trained_length}: they have been at every `
-      + "angle, so a longer text brings no new ones.";
+    return `${capital(allOf(pairs, "pair"))} complete a turn within L = ${grouped(trained_length)}: they have been `
+      + "at every angle, so a longer text brings no new ones.";
   }
   const start = `${young} of ${pairs} pairs ${young === 1 ? "has" : "have"} not completed a turn within `
-    + `L = ${trained_length}. At L′ = ${target} `;
+    + `L = ${grouped(trained_length)}. At L′ = ${grouped(target)} `;
   if (!beyond) return `${start}no angle is new, because L′ equals L.`;
   const methods = shown.map((name, k) => `${radians(left[k])} with ${METHODS[name].title}`);
   const list = methods.length > 1 ? `${methods.slice(0, -1).join(", ")} and ${methods.at(-1)}` : methods.join("");
@@ -267,6 +268,7 @@ export default explorer({
   note: "Drag L and L′. Switch methods on under “More dials”.",
   dials,
   compute,
+  units: { target: "tokens", wavelengths: "tokens", beyond: "radians", left: "radians" },
   build,
   idle: (_, { ntk_by_parts, yarn }) => {
     const why = "No effect here: neither NTK-by-parts nor YaRN is switched on.";

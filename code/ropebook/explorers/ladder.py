@@ -46,7 +46,7 @@ class Ladder(Explorer):
     Args:
         base: 500 to 10⁷.
         dim: an even number from 4 to 512.
-        trained_length: L, 16 to 131072.
+        trained_length: L, 16 to 131,072.
         factor: s, 1 to 64.
         alpha, beta: the ends of the ramp of NTK-by-parts and YaRN, 0.25 to 2 and 2.5 to 64.
     """

@@ -2,7 +2,7 @@
 
 import { dials, SHIFTS } from "./lock.py";
 import { cosSinGrid, dot, fourierSum, hundredths, invFreq, lastCall, normals, sinusoidalEncoding } from "./kit/rope.js";
-import { allOf, exact, lowered, tidy } from "./kit/text.js";
+import { allOf, exact, grouped, lowered, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import {
   arrowPath, axis, circlePath, inColour, levelsOf, lined, niceStep, OUTLINED, scale, titled,
@@ -266,8 +266,8 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
 
 function describe({ addedCurve }, { m, n, shift }) {
   const [least, most] = [Math.min(...addedCurve), Math.max(...addedCurve)];
-  return `The query is at ${m + shift} and the key at ${n + shift}, so their distance is `
-    + `${String(m - n).replace("-", "−")}. RoPE’s score is the same at every shift, while the sinusoidal score ranges `
+  return `The query is at ${grouped(m + shift)} and the key at ${grouped(n + shift)}, so their distance is `
+    + `${grouped(m - n)}. RoPE’s score is the same at every shift, while the sinusoidal score ranges `
     + `from ${exact(least, 2)} to ${exact(most, 2)}.`;
 }
 

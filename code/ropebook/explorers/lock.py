@@ -22,7 +22,7 @@ class Lock(Explorer):
     values raise ``TraitError``.
 
     Args:
-        m, n: the positions before the shift, 0 to 4096.
+        m, n: the positions before the shift, 0 to 4,096.
         shift: the number of positions by which query and key are both moved, 0 to 255.
         base: 1 to 10⁷.
         dim: an even number from 2 to 512.
@@ -46,6 +46,7 @@ class Lock(Explorer):
         below="positions are counted from 0",
         above="use the shift to go further",
         note="The position before the shift.",
+        unit="tokens",
         more=True,
     )
     n = Whole(
@@ -57,6 +58,7 @@ class Lock(Explorer):
         below="positions are counted from 0",
         above="use the shift to go further",
         note="The position before the shift.",
+        unit="tokens",
         more=True,
     )
     shift = Whole(
@@ -67,6 +69,7 @@ class Lock(Explorer):
         below="the text begins at position 0",
         above="the curves end there",
         note="This is added to both m and n.",
+        unit="tokens",
     )
     base = dials.base(note="θᵢ = b^(−2i/d), in both encodings.")
     dim = dials.dimension(16)

@@ -3,7 +3,7 @@
 import {
   CHOSEN, dials, FOLLOWING, LAST, LONGER, MOST_TEXT, PLAIN, ROPE, SCHEMES, START,
 } from "./measured.py";
-import { percent } from "./kit/text.js";
+import { grouped, percent } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, cover, lined, scale, titled } from "./kit/drawing.js";
 import { hand, stopKeys } from "./kit/hand.js";
@@ -46,14 +46,14 @@ function compute(dials) {
   const chosen = schemes ? ROPE : chosenKey(dials);
   const lines = schemes ? Object.keys(SCHEMES) : [...new Set([chosen, against])];
   const [, method = "none", s, further] = chosen.split("/");
-  const factor = Number(s ?? 0);
-  const tuned = further === "tuned";
+  const lineFactor = Number(s ?? 0);
+  const lineTuned = further === "tuned";
   const loss = dials.show === "loss";
   const effects = {
     text: loss,
     method: !schemes && method === dials.method,
-    factor: factor > 0,
-    tuned: !schemes && tuned === dials.tuned,
+    factor: lineFactor > 0,
+    tuned: !schemes && lineTuned === dials.tuned,
   };
   const k = edges.findIndex((edge) => edge >= position) - 1;
   const shown = lines.map((key) => cells[key]);
@@ -61,7 +61,7 @@ function compute(dials) {
   const means = seeds.map(meanOf);
   const here = means.map((mean) => mean[k]);
   const others = shown.filter((_, i) => lines[i] !== against).map(({ apart }) => apart[text]);
-  const last = schemes ? null : measured.last[tuned ? chosen : LONGER];
+  const last = schemes ? null : measured.last[lineTuned ? chosen : LONGER];
   const lastBits = last && unpacked(last[text], edges.length - 1)[0];
   const task = loss ? "retrieval" : dials.show;
   const [farSeeds, nearSeeds] = ["far", "near"].map((which) => {
@@ -71,8 +71,8 @@ function compute(dials) {
   return {
     lines,
     against, // the line with which the others are compared
-    factor, // the factor of the chosen cell, or 0 if it has none
-    tuned,
+    lineFactor, // the factor of the chosen line, or 0 if its method takes none
+    lineTuned, // whether the model of the chosen line was fine-tuned
     follows: method.startsWith(FOLLOWING), // whether the method adapts to the text’s length
     idle: Object.keys(effects).filter((name) => !effects[name]), // the dials that currently have no effect
     at: edges.slice(1).map((stop, i) => Math.sqrt((edges[i] + 1) * stop)), // the centres of the windows
@@ -124,7 +124,7 @@ function build(stage, app) {
     },
     value(values) {
       const now = readAt(values);
-      const where = `${values.show === "loss" ? "byte" : "distance"} ${now}`;
+      const where = `${values.show === "loss" ? "byte" : "distance"} ${grouped(now)}`;
       return { now, min: START + 1, max: MOST_TEXT,
         text: `${where}: ${readings(values, compute(values))[0].join(" ")}` };
     },
@@ -179,8 +179,9 @@ function titleOf({ show, run, measured }, wide) {
   }
   const title = show === "retrieval" ? "Records found, by distance" : "Right answers on order, by distance";
   return [title, wide
-    ? `Filled: in texts of ${MOST_TEXT} bytes. Hollow: in texts of ${measured.length}. Dots: each of three seeds`
-    : `● texts of ${MOST_TEXT}   ○ of ${measured.length}   · each seed`];
+    ? `Filled: in texts of ${grouped(MOST_TEXT)} bytes. Hollow: in texts of ${measured.length}. `
+      + "Dots: each of three seeds"
+    : `● texts of ${grouped(MOST_TEXT)}   ○ of ${measured.length}   · each seed`];
 }
 
 // The name of the line with which the others are compared, or "" if there is none.
@@ -221,13 +222,13 @@ function lookOf({ run }, { lines }, key) {
 }
 
 // Draws the axis of positions, the lines at L and s·L, and the line at which values are shown.
-function frame({ wide, both, from, to, top, floor, lowTop, lowFloor, x }, dials, { factor }, here) {
+function frame({ wide, both, from, to, top, floor, lowTop, lowFloor, x }, dials, { lineFactor }, here) {
   const { length } = dials.measured;
   const powers = Array.from({ length: Math.log2(MOST_TEXT / START) + 1 }, (_, k) => START * 2 ** k);
   const end = both ? lowFloor : floor;
   const bottom = svg("g", { transform: `translate(0 ${end})` });
   axis(bottom, "bottom", x, powers);
-  const lengths = [["L", length, ""], ...(factor ? [[`${factor} L`, factor * length, "6 4"]] : [])];
+  const lengths = [["L", length, ""], ...(lineFactor ? [[`${lineFactor} L`, lineFactor * length, "6 4"]] : [])];
   const upright = (position) => {
     const at = x(position).toFixed(1);
     return `M${at},${top}V${floor}${both ? `M${at},${lowTop}V${lowFloor}` : ""}`;
@@ -240,7 +241,7 @@ function frame({ wide, both, from, to, top, floor, lowTop, lowFloor, x }, dials,
     ...lengths.flatMap(([name, position, dashes]) => [
       svg("path", { d: upright(position), ...styled(["muted", 1.5, dashes]) }),
       svg("text", { x: x(position) + 3, y: top - 6, "font-size": 12, "text-anchor": "end" },
-        wide ? `${name} = ${position}` : name),
+        wide ? `${name} = ${grouped(position)}` : name),
     ]),
     svg("path", { d: upright(here), ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
   ];
@@ -331,7 +332,7 @@ function differences(plot, dials, data, head) {
     ...(both ? [] : [
       ...bands.map(([, stop], b) => svg("text", {
         x: middle(b), y: lowFloor + 19, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-      }, `to ${stop}`)),
+      }, `to ${grouped(stop)}`)),
       ...(one ? bands.map((_, b) => svg("text", {
         x: middle(b), y: lowFloor + 39, "font-size": 12, "text-anchor": "middle", class: "rb-tells",
       }, textOf(b))) : [svg("text", {
@@ -388,6 +389,11 @@ export default explorer({
   note: noteOf,
   dials,
   compute,
+  units: {
+    at: "bytes", bytes: "bytes", seeds: "bits per byte", means: "bits per byte", here: "bits per byte",
+    hereSeeds: "bits per byte", hereApart: "bits per byte", apart: "bits per byte", last: "bits per byte",
+    lastApart: "bits per byte",
+  },
   build,
   idle: (data, dials) => Object.fromEntries(data.idle.map((trait) => [trait, idleNote(trait, dials)])),
   stats: (data, dials) => readings(dials, data),

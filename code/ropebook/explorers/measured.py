@@ -89,7 +89,7 @@ class Measured(Explorer):
         factor: s, "2", "4" or "8". Methods without a factor ignore it.
         tuned: whether to show the model that was trained a little further with the method. If there is no such model,
             the one without further training is shown.
-        position: the position whose values the figure shows, 17 to 2048. In the tasks, it is a distance.
+        position: the position whose values the figure shows, 17 to 2,048. In the tasks, it is a distance.
     """
 
     script = "measured.js"
@@ -145,6 +145,7 @@ class Measured(Explorer):
         below="the picture begins there",
         above="the texts end there",
         note="The values are read here.",
+        unit="bytes",
         more=True,
     )
     measured = traitlets.Dict(help="the numbers, see compact").tag(sync=True)

@@ -66,6 +66,7 @@ class Pairing(Explorer):
         below="positions are counted from 0",
         above="the curve ends there",
         note="The rotations cancel where n = m.",
+        unit="tokens",
         more=True,
     )
     n = Whole(
@@ -76,6 +77,7 @@ class Pairing(Explorer):
         below="positions are counted from 0",
         above="the curve ends there",
         note="The vertical line through the curves is here.",
+        unit="tokens",
         more=True,
     )
 

@@ -2,7 +2,7 @@
 // and the losses that were measured then.
 
 import { BEYOND, BLOCK, dials, REACH, STEP, TRAINED, WEIGHTS, WITHIN } from "./penalty.py";
-import { exact } from "./kit/text.js";
+import { exact, grouped } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, inColour, levelsOf, lined, scale, textWidth, titled } from "./kit/drawing.js";
 import { across } from "./kit/hand.js";
@@ -202,9 +202,8 @@ function curves({ x, y }, { plain, changed, plainHere, changedHere }, distance) 
 function describe(data, { factor }) {
   const { plainLowest, changedLowest, plain, changed } = data;
   const back = (curve) => exact(curve.at(-1) - Math.min(...curve), 1);
-  const written = (/** @type {number} */ place) => place.toLocaleString("en-US");
   const rises = (where, curve) => (where === REACH ? "falls all the way"
-    : `is lowest at ${written(where)} and rises by ${back(curve)} up to ${written(REACH)}`);
+    : `is lowest at ${grouped(where)} and rises by ${back(curve)} up to ${grouped(REACH)}`);
   const original = `Originally, the mean score ${rises(plainLowest, plain)}.`;
   return factor === 1 ? original : `${original} With ${bandOf(data)} slowed, it ${rises(changedLowest, changed)}.`;
 }
@@ -219,9 +218,13 @@ export default explorer({
     + `1,024 tokens, and the losses were measured in a text of 12,288 tokens. The model has ${WEIGHTS}.`,
   dials,
   compute,
+  units: {
+    plainLowest: "tokens", changedLowest: "tokens", losses: "nats", plainLosses: "nats", loss: "nats",
+    plainLoss: "nats",
+  },
   build,
   stats: ({ plainHere, changedHere, loss, plainLoss }, { distance }) => [
-    [`Mean score at ${distance.toLocaleString("en-US")}`, exact(changedHere, 1), `originally ${exact(plainHere, 1)}`],
+    [`Mean score at ${grouped(distance)}`, exact(changedHere, 1), `originally ${exact(plainHere, 1)}`],
     ...(loss ? [["Loss from 9,216 on", ...lossText(loss, plainLoss, 1)],
       ["Loss up to 8,192", ...lossText(loss, plainLoss, 0)]]
       : [["Loss", "not measured"]]),

@@ -24,6 +24,8 @@ WITHIN, BEYOND = map(list, (rule.WITHIN, rule.BEYOND))
 TRAINED = WITHIN[1]
 BLOCK = 1024
 """Each loss in the figure is the mean of so many tokens."""
+FACTORS = (1.5, 2.0, 3.0)
+"""The factors with which losses were measured."""
 WEIGHTS = published.STORED
 
 
@@ -36,7 +38,7 @@ class Penalty(Explorer):
     Args:
         first, last: the ends of the band of pairs, 0 to 31. Both are included, and either may be the larger one.
         factor: by how much the pairs are slowed down, 1 to 8.
-        distance: the distance whose values the figure shows, 0 to 16384.
+        distance: the distance whose values the figure shows, 0 to 16,384.
     """
 
     script = "penalty.js"
@@ -69,7 +71,8 @@ class Penalty(Explorer):
         label="Slowed by",
         below="pairs would turn faster than in training",
         above="eight times slower, pairs would hardly turn",
-        note="The frequencies of these pairs are divided by this.",
+        note="Their frequencies are divided by this. Losses were measured at the marks.",
+        stops=FACTORS,
     )
     distance = Whole(
         12_288,
@@ -79,6 +82,7 @@ class Penalty(Explorer):
         below="a key can't be nearer than the query itself",
         above="the picture ends at twice the trained length",
         note="The values are read here.",
+        unit="tokens",
         more=True,
     )
     bias = traitlets.Dict(help="the numbers, see load").tag(sync=True)

@@ -3,7 +3,7 @@
 
 import { dials, MOST_FIRST } from "./precision.py";
 import { cosSinGrid, evenEdges, invFreq, lastCall } from "./kit/rope.js";
-import { tidy } from "./kit/text.js";
+import { grouped, tidy } from "./kit/text.js";
 import { divergingTable, mix } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
@@ -136,7 +136,7 @@ const DIGITS = { float64: 52, float32: 23, bfloat16: 7, float16: 10 }; // binary
 // Describes how far apart the numbers of the type are at a position.
 function spacing(dtype, position) {
   const gap = 2 ** (Math.floor(Math.log2(position)) - DIGITS[dtype]);
-  return gap < 1 ? tidy(gap) : String(gap);
+  return gap < 1 ? tidy(gap) : grouped(gap);
 }
 
 function build(stage, app) {
@@ -343,11 +343,12 @@ function stats({ different, lost, error }, { count }) {
 }
 
 function describe({ different, lost }, { dtype, rounded, first, count, dim, base }) {
-  const gone = lost ? `From position ${first + count - lost} on, float16 represents the positions as infinity, which `
-    + "has no cosine: the result is not a number. " : "";
+  const gone = lost ? `From position ${grouped(first + count - lost)} on, float16 represents the positions as `
+    + "infinity, which has no cosine: the result is not a number. " : "";
   const shared = different < count - lost ? ", so neighbouring positions share rows" : "";
   const last = first + count - lost - 1; // the last position that is a finite number
-  const near = lost < count ? `Near ${last}, ${dtype} numbers are ${spacing(dtype, last)} apart${shared}.` : "";
+  const near = lost === count ? ""
+    : `Near ${grouped(last)}, ${dtype} numbers are ${spacing(dtype, last)} apart${shared}.`;
   return (gone + ({
     result: "Only the finished cosine is rounded, so the error does not grow with the position.",
     frequencies: invFreq(dim, base).every((theta) => ROUND[dtype](theta) === theta)
@@ -361,6 +362,7 @@ export default explorer({
   note: "One row per position. Raise the position: at large positions, neighbouring rows merge.",
   dials,
   compute,
+  units: { used: "tokens" },
   build,
   stats,
   describe,

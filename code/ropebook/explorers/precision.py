@@ -56,6 +56,7 @@ class Precision(Explorer):
         below="positions are counted from 0",
         above="further on, even float32 merges positions",
         note="In the field, an arrow key moves it by one; Page Up doubles it.",
+        unit="tokens",
     )
     count = Whole(
         64,
@@ -66,6 +67,7 @@ class Precision(Explorer):
         below="fewer show no pattern",
         above="rows would be thinner than a pixel",
         note="Each has its own row.",
+        unit="tokens",
         more=True,
     )
     dim = dials.dimension(

@@ -19,7 +19,7 @@ class Ramp(Explorer):
 
     Args:
         alpha, beta: the number of turns within L at the slow and the fast end of the ramp, 0.25 to 2 and 2.5 to 64.
-        trained_length: L, 16 to 131072.
+        trained_length: L, 16 to 131,072.
         base: 500 to 10⁷.
         dim: an even number from 4 to 512.
         factor: s, 1 to 64.

@@ -96,6 +96,7 @@ class Rivals(Explorer):
         below="the picture ends there",
         above="the picture ends there",
         note="A negative place is before the query.",
+        unit="tokens",
         more=True,
     )
     base = dials.base(more=True)

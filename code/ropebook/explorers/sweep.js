@@ -5,7 +5,7 @@ import { BASES, dials, MOST_LENGTH, NEAR } from "./sweep.py";
 import {
   cosSinGrid, countMaxima, fourierSum, fourierSums, invFreq, lastCall, minMaxBand, unfolded,
 } from "./kit/rope.js";
-import { exact } from "./kit/text.js";
+import { exact, grouped } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
@@ -124,7 +124,7 @@ const PACE = 1.5; // while the figure plays, the base grows tenfold in this many
 function baseName(base) {
   const exponent = Math.floor(Math.log10(base) + 1e-9);
   const leading = Number((base / 10 ** exponent).toPrecision(6));
-  if (exponent < 3 || leading % 1) return `b = ${base}`;
+  if (exponent < 3 || leading % 1) return `b = ${grouped(base)}`;
   const raised = [...String(exponent)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
   return `b = ${leading === 1 ? "" : `${leading}·`}10${raised}`;
 }
@@ -162,7 +162,7 @@ function build(stage, app) {
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const buttons = BASES.map((base) => {
-    const button = html("button", { type: "button", class: "rb-button", "aria-label": `Choose base ${base}` });
+    const button = html("button", { type: "button", class: "rb-button", "aria-label": `Choose base ${grouped(base)}` });
     app.listen(button, "click", () => app.change({ base }));
     return button;
   });
@@ -236,7 +236,7 @@ function build(stage, app) {
 // Writes each panel's base above it.
 function baseNames(boxes, chosen, halves) {
   return boxes.flatMap(([left, top, width, height], k) => {
-    const reach = halves[k] < 0 ? "" : `½ at ${halves[k]}`;
+    const reach = halves[k] < 0 ? "" : `½ at ${grouped(halves[k])}`;
     const name = baseName(BASES[k]);
     const room = textWidth(name, 13, 600) + textWidth(reach, 12) + 24 < width;
     return [
@@ -394,11 +394,11 @@ function axes([left, top, width, height], length, shown) {
 
 function describe({ belowHalf, firstNegative, mean }, { base, dim, length }) {
   const half = belowHalf < 0 ? "stays above half of its peak"
-    : `first falls below half of its peak at Δ = ${belowHalf}`;
-  const zero = firstNegative < 0 ? "is never negative" : `below 0 at Δ = ${firstNegative}`;
+    : `first falls below half of its peak at Δ = ${grouped(belowHalf)}`;
+  const zero = firstNegative < 0 ? "is never negative" : `below 0 at Δ = ${grouped(firstNegative)}`;
   const still = dim === 2 ? " There is only one pair, so the score is a single cosine at any base." : base > 1 ? ""
     : " All pairs rotate at the same speed, so the score is a single cosine, which never dies down.";
-  return `At distances up to ${length - 1}, the score ${half} and ${zero}. `
+  return `At distances up to ${grouped(length - 1)}, the score ${half} and ${zero}. `
     + `On average it is ${Math.abs(mean) < 5e-4 ? "0" : `${exact(mean)} of its peak`}.${still}`;
 }
 
@@ -407,6 +407,9 @@ export default explorer({
   note: "Drag the ring, where the score first falls below half of its peak, or pick one of the ten bases.",
   dials,
   compute,
+  units: {
+    distances: "tokens", halves: "tokens", belowHalf: "tokens", firstNegative: "tokens", leastAt: "tokens",
+  },
   build,
   stats: () => [],
   describe,

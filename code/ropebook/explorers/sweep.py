@@ -23,7 +23,7 @@ class Sweep(Explorer):
     Args:
         base: the chosen base, 1 to 10⁷.
         dim: an even number from 2 to 512.
-        length: the number of distances that are shown, 16 to 4096.
+        length: the number of distances that are shown, 16 to 4,096.
     """
 
     script = "sweep.js"
@@ -43,6 +43,7 @@ class Sweep(Explorer):
         below="so few distances show no curve",
         above="more would take too long to compute",
         note="Distances run from 0 to L − 1. The axis begins at distance 1. At distance 0 every curve is 1.",
+        unit="tokens",
     )
 
     @traitlets.default("alt")

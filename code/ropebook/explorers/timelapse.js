@@ -2,7 +2,7 @@
 
 import { dials, MOST_KEYS, TOP_ERROR } from "./timelapse.py";
 import { hundredths, invFreq, lastCall } from "./kit/rope.js";
-import { allOf, capital, count, exact, tidy } from "./kit/text.js";
+import { allOf, capital, count, exact, grouped, tidy } from "./kit/text.js";
 import { css, mix } from "./kit/colours.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, fitCanvas, lined, niceStep, OUTLINED, packCells, scale, textWidth, titled } from "./kit/drawing.js";
@@ -246,7 +246,7 @@ function stats({ scale, error }, { length, trained_length }) {
   return [
     ["Error of the scores", written(error), "times their spread, for random q and k"],
     ["Scale", tidy(scale), ""],
-    ["Bases in the cache", String(Math.max(1, length - trained_length + 1)), `for ${count(length, "token")}`],
+    ["Bases in the cache", grouped(Math.max(1, length - trained_length + 1)), `for ${count(length, "token")}`],
   ];
 }
 
@@ -257,8 +257,9 @@ function describe({ bases }, { length, trained_length, base }) {
     return `${all}${are} rotated with the trained base, ${tidy(base)}, so every score is right.`;
   }
   const older = length - trained_length; // the number of keys whose base differs from the query's
-  return `The query, token ${length}, is rotated with base ${tidy(bases.at(-1))}, but the ${length - 1} keys before `
-    + `it keep ${older === 1 ? "the trained base" : `${older} older bases`}, so its scores are wrong.`;
+  return `The query, token ${grouped(length)}, is rotated with base ${tidy(bases.at(-1))}, but the `
+    + `${grouped(length - 1)} keys before it keep `
+    + `${older === 1 ? "the trained base" : `${grouped(older)} older bases`}, so its scores are wrong.`;
 }
 
 export default explorer({
@@ -267,6 +268,7 @@ export default explorer({
     + "Drag the end of the text.",
   dials,
   compute,
+  units: { keys: "tokens" },
   build,
   stats,
   describe,

@@ -25,8 +25,8 @@ class Timelapse(Explorer):
 
     Args:
         length: the current length of the text, 1 to ``room``.
-        room: how many tokens fit into the figure, 64 to 4096. If it is set below ``length``, the length is lowered.
-        trained_length: L, 16 to 2048.
+        room: how many tokens fit into the figure, 64 to 4,096. If it is set below ``length``, the length is lowered.
+        trained_length: L, 16 to 2,048.
         factor: s, 1 to 16.
         base: 500 to 10⁷.
         dim: an even number from 4 to 512.
@@ -47,6 +47,7 @@ class Timelapse(Explorer):
         below="a text has at least one token",
         above="the figure has no more cells",
         note="The last token is the query.",
+        unit="tokens",
         within=Within("room"),
     )
     room = Whole(
@@ -58,6 +59,7 @@ class Timelapse(Explorer):
         below="fewer show no growth",
         above="more cells would be too small to see",
         note="Tokens that the figure has cells for.",
+        unit="tokens",
         more=True,
     )
     trained_length = dials.trained_length(

@@ -2,7 +2,7 @@
 
 import { dials, FINE, MOST_POSITION, SPAN, TRAIL } from "./turn.py";
 import { cosSinGrid, hundredths, invFreq, turnedOn } from "./kit/rope.js";
-import { allOf, capital, count, exact, lowered, tidy } from "./kit/text.js";
+import { allOf, capital, count, exact, grouped, lowered, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import {
   arrowPath, axis, circlePath, inColour, lined, niceStep, packCells, scale, textWidth, titled,
@@ -164,7 +164,7 @@ function drawPlane(plane, middle, size, goal, now, { position, pair }) {
   const [x, y] = [turned[2 * pair], turned[2 * pair + 1]];
   const from = Math.atan2(start[2 * pair + 1], start[2 * pair]);
   redrawn(plane.titles, () => titled(0, 0, `Pair ${pair}: entries ${2 * pair} and ${2 * pair + 1}`,
-    `${position}θ${lowered(pair)} = ${tidy(goal.angles[pair])} rad = ${degrees(goal.angles[pair])}`));
+    `${grouped(position)}θ${lowered(pair)} = ${tidy(goal.angles[pair])} rad = ${degrees(goal.angles[pair])}`));
   const reach = radius + 12;
   const across = `M${centre[0] - reach},${centre[1]}h${2 * reach}`;
   put(plane.axes, { d: `${across}M${centre[0]},${centre[1] - reach}v${2 * reach}` });
@@ -226,8 +226,8 @@ function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start
   };
   const decimals = Math.abs(turned[2 * pair]) + Math.abs(turned[2 * pair + 1]) < 100 ? 3 : 1;
   redrawn(group, () => [
-    ...titled(left, top, `From position 0 to position ${position}`,
-      `Rows: cos and −sin, sin and cos of ${position}θ${lowered(pair)}`),
+    ...titled(left, top, `From position 0 to position ${grouped(position)}`,
+      `Rows: cos and −sin, sin and cos of ${grouped(position)}θ${lowered(pair)}`),
     bracket(left, left + 140), ...column(left + 66, [matrix[0], matrix[2]].map((entry) => exact(entry))),
     ...column(left + 131, [matrix[1], matrix[3]].map((entry) => exact(entry))),
     bracket(left + 152, left + 202), ...column(left + 192, [start[2 * pair], start[2 * pair + 1]].map(String)),
@@ -323,7 +323,7 @@ function drawDials(dials, top, area, { angles, start, turned, young }, { positio
     style: lined(HANDS[k], k ? 1.25 * thick : Math.min(1, thick)).style }));
   put(dials.chosen, { cx: centres[pair][0], cy: centres[pair][1], r: radius + Math.max(2.5, thick) });
   put(dials.ground, { x: area[0], y: area[1], width: area[2], height: area[3] });
-  redrawn(dials.titles, () => titled(area[0], top, `${capital(allOf(pairs, "pair"))} at position ${position}`,
+  redrawn(dials.titles, () => titled(area[0], top, `${capital(allOf(pairs, "pair"))} at position ${grouped(position)}`,
     `${named ? "Radians turned. " : ""}${young ? "Open ring: no full turn yet" : "Every pair has made a full turn"}`));
   redrawn(dials.labels, () => (named ? centres.map(([x, y], i) => svg("text", {
     x, y: y + cell / 2 + 10, class: "rb-quiet", ...(i === pair ? { "font-weight": 700, class: "" } : {}),
@@ -343,7 +343,7 @@ function describe({ angles, young }, { position, pair }) {
   const others = young === 0 ? "Every pair has completed at least one turn"
     : young === angles.length ? "No pair has completed a turn yet"
     : `${young} of ${count(angles.length, "pair")} ${young === 1 ? "has" : "have"} not completed a turn yet`;
-  return `At position ${position}, pair ${pair} has been rotated counter-clockwise by ${far}. ${others}.`;
+  return `At position ${grouped(position)}, pair ${pair} has been rotated counter-clockwise by ${far}. ${others}.`;
 }
 
 export default explorer({
@@ -351,6 +351,7 @@ export default explorer({
   note: "The vector is (1, 2, 3, …, d). Drag its arrow or use the buttons. Click a small dial to choose its pair.",
   dials,
   compute,
+  units: { angles: "radians", trailStart: "tokens", first: "tokens" },
   build,
   stats: ({ before, after }) => [["Length", exact(after, 6), `changed by ${tidy(after - before)}`]],
   describe,

@@ -24,7 +24,7 @@ class Turn(Explorer):
     With base 16/π² = 1.62114 and dim 4, pair 1 rotates by π/4 per position. Invalid values raise ``TraitError``.
 
     Args:
-        position: 0 to 4096.
+        position: 0 to 4,096.
         base: 1 to 10⁷.
         dim: an even number from 2 to 512.
         pair: the pair shown in its plane, 0 to dim/2 − 1. It is lowered if ``dim`` becomes too small.
@@ -44,6 +44,7 @@ class Turn(Explorer):
         below="positions are counted from 0",
         above="by then the figure has shown everything",
         note="Pair i is rotated by mθᵢ radians.",
+        unit="tokens",
     )
     base = dials.base()
     dim = dials.dimension(

@@ -25,7 +25,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     current dial settings.
 
     The other entries come from the result: the bytes that were read (``shown``), the ``bits`` of each byte except the
-    first, the same values for the unmodified model (``plain``), the chosen ``byte``, the byte for which the model
+    first, the same values for the unmodified model (``plain``), the ``chosen`` byte, the byte for which the model
     was asked (``looked``), the head's attention weights at that byte (``row``), and the ``means`` of ``bits`` and of
     ``plain``.
     """
@@ -56,7 +56,7 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
         "shown": shown,
         "bits": result["bits"],
         "plain": result["plain"],
-        "byte": min(dials["byte"], len(shown) - 1),
+        "chosen": min(dials["byte"], len(shown) - 1),
         "looked": min(at["byte"], len(shown) - 1),
         "row": result["row"],
         "means": [means(result["bits"]), means(result["plain"])],

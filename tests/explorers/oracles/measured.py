@@ -23,9 +23,9 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     """Return the figure's data, keyed by name. A value that was not measured is None.
 
     ``lines`` are the keys of the lines to draw, with the chosen line first. ``against`` is the key of the line that the
-    others are compared with. The chosen line has a ``factor`` (0 if its method takes none). ``tuned`` says whether its
-    model was fine-tuned, and ``follows`` whether its method adapts to the length of the text. ``idle`` lists the dials
-    that have no effect.
+    others are compared with. ``lineFactor`` is the factor of the chosen line (0 if its method takes none).
+    ``lineTuned`` says whether its model was fine-tuned, and ``follows`` whether its method adapts to the length of the
+    text. ``idle`` lists the dials that have no effect.
 
     Each line has one point per window, plotted at the window's centre (``at``): the bits per byte for each seed
     (``seeds``), and the mean over the seeds (``means``). ``window`` is the index of the chosen window, and ``bytes``
@@ -67,8 +67,8 @@ def compute(dials: dict[str, Any]) -> dict[str, Any]:
     return {
         "lines": lines,
         "against": against,
-        "factor": factor,
-        "tuned": tuned,
+        "lineFactor": factor,
+        "lineTuned": tuned,
         "follows": method.startswith(FOLLOWING),
         "idle": [name for name, effect in effects.items() if not effect],
         "at": [math.sqrt((start + 1) * stop) for start, stop in pairwise(edges)],

@@ -67,7 +67,7 @@ def test_a_text_of_ones_own_and_its_attention(opened):
     want = Alive(own=own, layer=3, head=3, byte=300)
     np.testing.assert_allclose(page.evaluate(FOUND)["row"], want.start["row"], atol=1e-3)
     expected = expected_of(want)
-    assert data(page)["byte"] == 300
+    assert data(page)["chosen"] == 300
     assert stats(page)["Beyond L"].startswith(f"{expected['means'][0][1]:.2f} bits;")
 
 

@@ -120,7 +120,7 @@ def test_the_strip_of_wavelengths(opened, length, base, slow):
         near = [colour_at(page, x(one) + shift, floor - 20) for shift in (-1, 0)]
         assert min(np.abs(colour - wanted).max() for colour in near) < 140
     found = page.locator(".rb-stage svg text").all_text_contents()
-    assert f"L = {length}" in found
+    assert f"L = {length:,}" in found
     assert any(text.startswith("Orange: no full turn") for text in found) == slow
 
 

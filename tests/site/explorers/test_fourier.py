@@ -32,7 +32,7 @@ from tests.site.figures import (
 def fourier_places(width: int, span: int) -> tuple:
     """Return a function that maps a distance to its x coordinate, and the x coordinate where the bars begin."""
     wide = width >= 620
-    left, right = (62, round(width * 0.66)) if wide else (46, round(width * 0.64))
+    left, right = (62, round(width * 0.66)) if wide else (52, round(width * 0.64))
     return (lambda delta: left + delta / span * (right - left)), right + (34 if wide else 18)
 
 
@@ -113,7 +113,7 @@ def test_keys_move_the_distance(opened):
         page.keyboard.press(key)
         assert dials(page)["distance"] == distance
         assert pad.get_attribute("aria-valuenow") == str(distance)
-        assert pad.get_attribute("aria-valuetext").startswith(f"Δ = {distance}, score ")
+        assert pad.get_attribute("aria-valuetext").startswith(f"Δ = {distance:,}, score ")
 
 
 def test_the_pointer_drags_the_distance_and_the_peak(opened):
@@ -169,3 +169,5 @@ def test_the_span_takes_peak_and_distance_along(opened):
         .evaluate_all("all => all.map((t) => t.style.fill)")
     )
     assert ["grid" in fill for fill in numbers] == [False] * 4 + [True] * 12
+    enter(page, "Dimension d", 4)
+    assert "Their sum, the score of both pairs" in texts(page)

@@ -83,7 +83,7 @@ def test_rungs_and_methods_stand_where_they_belong(opened, width, setting):
     laid(lambda stretch: y(waves * stretch))
     if width == 390:
         named(lambda stretch: y(waves * stretch))
-    assert {f"L = {figure.trained_length}", f"L′ = {expected['target']}"} <= set(texts(page))
+    assert {f"L = {figure.trained_length:,}", f"L′ = {expected['target']:,}"} <= set(texts(page))
     show_panel(page, "Stretch")
     laid(lambda stretch: lower - np.log(stretch) / math.log(figure.factor) * (lower - lower_top))
     named(lambda stretch: lower - np.log(stretch) / math.log(figure.factor) * (lower - lower_top))
@@ -138,7 +138,7 @@ def test_a_model_is_chosen_by_its_name(opened):
         "dim": 24,
         "trained_length": 2048,
     }
-    expect(page.locator(".rb-summary")).to_contain_text("4 of 12 pairs have not completed a turn within L = 2048")
+    expect(page.locator(".rb-summary")).to_contain_text("4 of 12 pairs have not completed a turn within L = 2,048")
     enter(page, "Base b", 500)
     enter(page, "Trained length L", 100000)
     expect(page.locator(".rb-stage")).to_contain_text("All 12 pairs complete a turn within L")

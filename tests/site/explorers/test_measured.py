@@ -90,9 +90,9 @@ def test_lines_stand_where_they_belong(opened, width, choice):
     circles = page.locator(".rb-stage svg circle[r='4.5']").all()
     assert sorted(number(one, "cy") for one in circles) == pytest.approx(sorted(y(expected["here"])), abs=1e-6)
     assert [number(one, "cx") for one in circles] == pytest.approx([places[expected["window"]]] * 2)
-    lengths = {"L": LENGTH} | ({f"{s} L": s * LENGTH} if (s := expected["factor"]) else {})
+    lengths = {"L": LENGTH} | ({f"{s} L": s * LENGTH} if (s := expected["lineFactor"]) else {})
     for name, place in lengths.items():
-        assert (f"{name} = {place}" if width > 700 else name) in texts(page)
+        assert (f"{name} = {place:,}" if width > 700 else name) in texts(page)
     assert "last 256 bytes" in texts(page)
 
 

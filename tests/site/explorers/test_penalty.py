@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 import pytest
 
-from ropebook.explorers.penalty import BLOCK, REACH, STEP, TRAINED, Penalty
+from ropebook.explorers.penalty import BLOCK, FACTORS, REACH, STEP, TRAINED, Penalty
 from ropebook.real import published
 from tests.explorers.oracles import expected_of
 from tests.site.figures import CSS_BLUE, CSS_MUTED, CSS_ORANGE, dials, enter, of, stage_width
@@ -91,6 +94,33 @@ def test_losses_that_were_not_measured_are_not_drawn_but_explained(opened, width
     # The curve of the original passes below the sentence.
     [plain] = [line for line in of(page, CSS_MUTED, 1.75) if len(line) == BLOCKS]
     assert max(box["bottom"] for _, box in lines) - stage["y"] < plain[:, 1].min()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_drag_stops_at_the_factors_with_measured_losses(opened, width):
+    page = opened([Penalty()], viewport={"width": width, "height": 900})
+    slider = page.get_by_role("slider", name="Slowed by, slider")
+    assert slider.evaluate("(node) => getComputedStyle(node).backgroundImage").count("gradient") == len(FACTORS)
+    slider.scroll_into_view_if_needed()
+    box, thumb = slider.bounding_box(), 20
+    for factor in FACTORS:
+        x = box["x"] + thumb / 2 + math.log(factor) / math.log(8) * (box["width"] - thumb)
+        for off, there in ((-3, True), (3, True), (-12, False), (12, False)):
+            page.mouse.move(box["x"] + box["width"] - thumb, box["y"] + 12)
+            page.mouse.down()
+            page.mouse.move(x + off, box["y"] + 12)
+            page.mouse.up()
+            assert (dials(page)["factor"] == factor) == there, (factor, off)
+    enter(page, "Slowed by", 2.01)
+    assert dials(page)["factor"] == 2.01
+
+
+def test_a_number_in_a_readout_is_not_torn_from_its_word(opened):
+    page = opened([Penalty()], viewport={"width": 390, "height": 900})
+    kept = page.locator(".rb-stats small span")
+    assert [text.split(" ")[0] for text in kept.all_inner_texts()] == ["originally"] * 3
+    assert kept.evaluate_all("all => all.map((one) => one.getClientRects().length)") == [1] * 3
+    assert re.fullmatch(r"[\d.]+ nats, originally [\d.]+", page.locator(".rb-stats dd").nth(1).inner_text())
 
 
 def test_the_figure_says_how_the_weights_were_stored(opened):

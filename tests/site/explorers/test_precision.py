@@ -59,7 +59,7 @@ def test_the_tables_show_what_python_computes(opened, width, settings):
     assert rows.split() == [str(expected["different"]), "of", "16"]
     assert number(error) == pytest.approx(expected["error"], rel=0.01)
     near = "float16 numbers are 4 apart, so neighbouring positions share rows."
-    expect(page.locator(".rb-summary")).to_contain_text(f"Near 4105, {near}" if settings else f"Near 1015, b{near}")
+    expect(page.locator(".rb-summary")).to_contain_text(f"Near 4,105, {near}" if settings else f"Near 1,015, b{near}")
     left, right, off, panel = precision_places(stage_width(page))
     tall = 406 if width == 1280 else 286
     tables = {name: np.reshape(expected[name], (16, 8)) for name in ("exact", "cells")}
@@ -142,14 +142,14 @@ def test_choosing_a_type_and_what_is_rounded(opened):
     enter(page, "First position", 65_500)
     assert "not a number" in texts(page)
     expect(page.locator(".rb-summary")).to_contain_text(
-        "From position 65520 on, float16 represents the positions as infinity"
+        "From position 65,520 on, float16 represents the positions as infinity"
     )
     assert page.locator(".rb-stats dd").first.inner_text().split() == ["1", "of", "64"]
     enter(page, "First position", 70_000)
     assert page.locator(".rb-stats dd").nth(1).inner_text().split()[0] == "–"
     enter(page, "First position", 10**8)
     expect(page.get_by_role("status")).to_contain_text(
-        "First position: 100000000 is more than 10000000 (further on, even float32 merges positions). Still 70000."
+        "First position: 100000000 is more than 10,000,000 (further on, even float32 merges positions). Still 70000."
     )
     hash_ = hash_of(page)
     assert hash_ == "#precision.dtype=float16&precision.rounded=positions&precision.first=70000"

@@ -89,7 +89,7 @@ def test_a_panel_chooses_its_base(opened):
     page.get_by_role("button", name="Choose base 500", exact=True).click()
     assert dials(page)["base"] == 500
     expect(page.locator(".rb-stage [aria-pressed=true]")).to_have_count(1)
-    page.get_by_role("button", name="Choose base 10000000").focus()
+    page.get_by_role("button", name="Choose base 10,000,000").focus()
     page.keyboard.press("Enter")
     assert dials(page)["base"] == 1e7
     assert hash_of(page) == "#sweep.base=10000000"

@@ -66,7 +66,7 @@ def test_the_arrow_turns_by_the_angle(opened, width, position, base, dim, pair):
     c, s, product = math.cos(angle), math.sin(angle), start * cmath.exp(1j * angle)
     for value in (c, -s, s, product.real, product.imag):
         assert f"{value:.3f}".replace("-", "−") in found
-    for title in (f"Pair {pair}: entries {2 * pair} and {2 * pair + 1}", f"From position 0 to position {position}"):
+    for title in (f"Pair {pair}: entries {2 * pair} and {2 * pair + 1}", f"From position 0 to position {position:,}"):
         assert title in found
     [value] = [text for text in found if " rad = " in text]
     assert number(value.split(" = ")[1].removesuffix(" rad")) == pytest.approx(angle, rel=0.01)

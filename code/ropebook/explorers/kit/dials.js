@@ -2,11 +2,14 @@
 // page.
 
 import { readNumber } from "./numbers.js";
+import { grouped } from "./text.js";
 
-// A dial is { trait, kind, label, note }, with further properties that depend on its kind:
+// A dial is { trait, kind, label, note }, with unit if its values have one, and further properties that depend on its
+// kind:
 //   "number": min, max; whole, with step if it is true; log, if its slider is logarithmic; below, above, between: the
 //       reasons given for rejecting a value; within { dial, times, plus, follows }: the value is at most times · that
-//       dial's value + plus, and with follows it stays there when that dial is raised
+//       dial's value + plus, and with follows it stays there when that dial is raised; stops: values that the slider
+//       marks and, when it is dragged close to one, takes
 //   "switch": no other properties
 //   "choice": options, a list of texts; names, the options' names on the page if they are different
 //   "text":   parse(text, values) → value, or an Error that gives the reason; format(value) → text; lines, if the text
@@ -23,8 +26,8 @@ export function parseDial(dial, text, values) {
   }
   const value = readNumber(text, dial.whole);
   if (dial.whole && !Number.isInteger(value)) throw new Error(`${text.trim()} is not a whole number`);
-  if (value < dial.min) throw new Error(`${text.trim()} is less than ${dial.min}${because(dial.below)}`);
-  if (value > dial.max) throw new Error(`${text.trim()} is more than ${dial.max}${because(dial.above)}`);
+  if (value < dial.min) throw new Error(`${text.trim()} is less than ${grouped(dial.min)}${because(dial.below)}`);
+  if (value > dial.max) throw new Error(`${text.trim()} is more than ${grouped(dial.max)}${because(dial.above)}`);
   if (snap(dial, value) !== value) {
     const some = [0, 1, 2].map((k) => dial.min + k * dial.step).join(", ");
     throw new Error(`${text.trim()} is not one of ${some}, …${because(dial.between)}`);
@@ -37,7 +40,7 @@ export function present(dial, values) {
   if (!dial.within) return dial;
   const { dial: other, times, plus, label } = dial.within;
   const most = Math.max(dial.min, Math.floor(times * values[other] + plus));
-  return most < dial.max ? { ...dial, max: most, above: `${label} is ${values[other]}` } : dial;
+  return most < dial.max ? { ...dial, max: most, above: `${label} is ${grouped(values[other])}` } : dial;
 }
 
 // Lowers values that exceed the limits imposed by other dials.
@@ -66,8 +69,8 @@ export function formatDial(dial, value) {
 }
 
 export function limitsOf(dial) {
-  const range = dial.kind === "number" ? `${dial.whole ? "whole numbers, " : ""}${dial.min} to ${dial.max}. ` : "";
-  return range.charAt(0).toUpperCase() + range.slice(1) + (dial.note ?? "");
+  const { kind, whole, min, max, note = "" } = dial;
+  return kind === "number" ? `${whole ? "Whole numbers, " : ""}${grouped(min)} to ${grouped(max)}. ${note}` : note;
 }
 
 // Returns the closest value that the dial allows.
@@ -87,8 +90,11 @@ export function toSlider(dial, value) {
   return (1000 * (value - min)) / (max - min);
 }
 
-export function fromSlider(dial, at) {
-  const { min, max } = dial;
+// `near` is how far a stop may be from the slider's position and still be taken.
+export function fromSlider(dial, at, near = 0) {
+  const { min, max, stops = [] } = dial;
+  const stop = stops.find((one) => Math.abs(toSlider(dial, one) - at) <= near);
+  if (stop !== undefined) return stop;
   const more = min === 0 ? 1 : 0;
   const value = dial.log ? (min + more) * ((max + more) / (min + more)) ** (at / 1000) - more
     : min + ((max - min) * at) / 1000;

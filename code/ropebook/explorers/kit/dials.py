@@ -51,8 +51,9 @@ class Within(NamedTuple):
 class Dial(traitlets.TraitType):
     """Base class of all dials: a trait that is shown on the page.
 
-    ``label`` is the dial's name and ``note`` is a sentence about its effect; readers see both. ``more`` says whether
-    the dial is listed under "More dials" because the figure's story does not need it.
+    ``label`` is the dial's name and ``note`` is a sentence about its effect; readers see both. ``unit`` is the unit of
+    its values, if they have one. ``more`` says whether the dial is listed under "More dials" because the figure's story
+    does not need it.
     """
 
     kind: ClassVar[str]
@@ -63,12 +64,13 @@ class Dial(traitlets.TraitType):
         *args: Any,
         label: str,
         note: str,
+        unit: str | None = None,
         more: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.tag(sync=True, dial=True)
-        self._says = {"label": label, "note": note, "more": more}
+        self._says = {"label": label, "note": note, "unit": unit, "more": more}
 
     def declared(self) -> dict[str, Any]:
         """Describe the dial for the script. The dial's name is not included."""
@@ -79,7 +81,8 @@ class _Number(Dial):
     """A number from ``min`` to ``max``.
 
     ``below`` and ``above`` give the reasons for these limits. ``log`` says whether the slider is logarithmic.
-    ``within`` is a limit set by another dial.
+    ``within`` is a limit set by another dial. ``stops`` are values that the slider marks and, when it is dragged close to
+    one, takes.
     """
 
     kind = "number"
@@ -95,11 +98,13 @@ class _Number(Dial):
         above: str,
         log: bool = False,
         within: Within | None = None,
+        stops: Iterable[float] = (),
         **says: Any,
     ) -> None:
         super().__init__(default, min=min, max=max, **says)
         self.within = within
         self._says |= {"log": log, "below": below, "above": above}
+        self._says |= {"stops": list(stops) or None}
 
     def declared(self) -> dict[str, Any]:
         step = {} if self.step is None else {"whole": True, "step": self.step}
@@ -321,6 +326,7 @@ def trained_length(default: int, *, max: int = 131_072, **says: Any) -> Whole:
             "below": "too short for a pair to turn",
             "above": "few models see longer texts in training",
             "note": "Tokens in the longest training text.",
+            "unit": "tokens",
             "more": True,
             **says,
         },
@@ -362,6 +368,7 @@ def slow_end() -> Real:
         below="no pair would be slow enough",
         above=f"α must be less than β, which begins at {LEAST_BETA}",
         note="Turns within L. Pairs with fewer turns are interpolated.",
+        unit="turns",
         more=True,
     )
 
@@ -377,5 +384,6 @@ def fast_end() -> Real:
         below=f"β must be more than α, which ends at {MOST_ALPHA}",
         above="hardly any pair would be kept",
         note="Turns within L. Pairs with more turns are kept.",
+        unit="turns",
         more=True,
     )

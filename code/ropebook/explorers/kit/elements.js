@@ -76,6 +76,11 @@ export function put(node, attributes) {
   }
 }
 
+// A text as parts. The group in the pattern is what must stay in one line.
+export function unbroken(text, pattern) {
+  return text.split(pattern).map((part, k) => (k % 2 ? html("span", { class: "rb-short" }, part) : part));
+}
+
 // A small line of text next to a drawing, in the muted colour.
 export function quietText(x, y, text, more = {}) {
   return svg("text", { x, y, "font-size": 12, class: "rb-quiet", ...more }, text);

@@ -45,6 +45,17 @@ export function resetButton(dial, app) {
   };
 }
 
+const [THUMB, CATCH] = [20, 5]; // the width of a slider's thumb, and how close to a stop a drag must end, both in px
+
+// A line on the slider for each stop, as a CSS background.
+function stopMarks(dial) {
+  return (dial.stops ?? []).map((stop) => {
+    const share = toSlider(dial, stop) / 1000;
+    const left = `calc(${100 * share}% + ${(1 - 2 * share) * (THUMB / 2 - 1)}px)`; // the thumb's centre stays inside
+    return `linear-gradient(var(--rb-muted), var(--rb-muted)) ${left} 50% / 2px 14px no-repeat`;
+  }).join(", ");
+}
+
 export function numberDial(dial, id, app) {
   const describedby = { "aria-describedby": `${id}-limits` };
   const field = html("input", {
@@ -67,7 +78,7 @@ export function numberDial(dial, id, app) {
     if (!typing && field.value !== text) field.value = text;
     const at = String(toSlider(now, value));
     if (slider.value !== at) slider.value = at;
-    put(slider, { "aria-valuetext": text });
+    put(slider, { "aria-valuetext": text, ...(dial.stops && { style: `background: ${stopMarks(now)}` }) });
     reset.show(value);
   };
   const keys = (allowed, finely = false) => (event) => {
@@ -95,7 +106,8 @@ export function numberDial(dial, id, app) {
   let before = NaN;
   app.listen(slider, "pointerdown", () => (before = current()));
   app.listen(slider, "pointercancel", () => turn(before));
-  app.listen(slider, "input", () => turn(fromSlider(now, Number(slider.value))));
+  const near = () => (1000 * CATCH) / (slider.clientWidth || Infinity);
+  app.listen(slider, "input", () => turn(fromSlider(now, Number(slider.value), near())));
   app.listen(slider, "keydown", keys(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown"]));
   const box = html("div", { class: "rb-dial" }, html("label", { for: id }, dial.label), field, reset.button, slider);
   return { box, field, show };

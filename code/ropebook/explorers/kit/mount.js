@@ -3,7 +3,7 @@
 import { formatDial, keepWithin, parseDial, present, wanted } from "./dials.js";
 import { readAddress, readDials, writeAddress } from "./address.js";
 import { readTheme, watchTheme } from "./colours.js";
-import { html, put, redrawn, setText } from "./elements.js";
+import { html, put, redrawn, setText, unbroken } from "./elements.js";
 import { knob } from "./knobs.js";
 import { asking } from "./asking.js";
 import { isMet, settingsOf } from "./steps.js";
@@ -15,6 +15,7 @@ import { takeaway } from "./takeaway.js";
 const PAUSE = 250;
 
 const SHORT = 16; // the number of characters in a readout's value that is kept in one line
+const NUMBERED = /(\p{L}+ [−+]?[\d.,]*\d%?(?: to [−+]?[\d.,]*\d%?)?)/u; // as in “seeds 1.61 to 1.83”, in a readout
 const MOST = 600; // the maximum height of a picture, in px, until the figure is on the page
 
 // spec:
@@ -25,6 +26,7 @@ const MOST = 600; // the maximum height of a picture, in px, until the figure is
 //                        added to the dials' values; the whole object is app.beside
 //   settle(values)       optional: corrects and returns values that depend on one another in other ways than `within`
 //   compute(values)      plain data in, plain data out: no page, no state; the tests compare it with Python's
+//   units                optional: the units of what compute returns, for the CSV file: { name: unit }
 //   build(stage, app)    creates the elements once and returns draw({ data, values, width, most, theme, jump }), which
 //                        is called at every change; the picture may be `width` wide and `most` high for any dials; jump
 //                        says that nothing should glide (because the width or the theme has changed)
@@ -36,7 +38,7 @@ const MOST = 600; // the maximum height of a picture, in px, until the figure is
 // those of `beside`, alt; tools, the row for the picture's buttons, because the stage is only for the picture; below,
 // for text under the figure; redraw(), for a figure that keeps some state besides its dials
 /** @param {Record<string, any>} spec */
-export function explorer({ typed = {}, ...given }) {
+export function explorer({ typed = {}, units = {}, ...given }) {
   /** @type {Record<string, any>} */
   const labels = Object.fromEntries(given.dials.map(({ trait, label }) => [trait, label]));
   const dials = given.dials.map((dial) => ({
@@ -44,8 +46,8 @@ export function explorer({ typed = {}, ...given }) {
   }));
   const settle = (values) => (given.settle ?? ((one) => one))(keepWithin(dials, values));
   const { compute } = given;
-  const whole = { ...given, dials, settle };
-  return { compute, settle, dials, render: (context) => mount(whole, context) };
+  const whole = { ...given, dials, units, settle };
+  return { compute, settle, dials, units, render: (context) => mount(whole, context) };
 }
 
 export function installStyle() {
@@ -284,7 +286,7 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
     redrawn(stats, () => spec.stats(data, values).map(([name, value, remark = ""]) => {
       const look = `${value}`.length <= SHORT ? { class: "rb-short" } : {};
       return html("div", {}, html("dt", {}, name), " ",
-        html("dd", {}, html("span", look, value), " ", html("small", {}, remark)));
+        html("dd", {}, html("span", look, value), " ", html("small", {}, ...unbroken(remark, NUMBERED))));
     }));
     setText(summary, spec.describe(data, values));
   }

@@ -12,8 +12,8 @@ export function readNumber(text, whole = false) {
   const unclear = (why) => new Error(`“${given}” is unclear: ${why}`);
   const [, count, size] = /^(\d+) ?([kKmM])$/.exec(given) ?? [];
   if (size && whole && size in SIZES_OF_TEXT) return Number(count) * SIZES_OF_TEXT[size];
-  if (size && whole) throw unclear("write k for 1024 and M for 1024²");
-  if (size) throw unclear(`is ${size} a thousand or 1024? Write the number out`);
+  if (size && whole) throw unclear("write k for 1,024 and M for 1,024²");
+  if (size) throw unclear(`is ${size} a thousand or 1,024? Write the number out`);
   if (whole && /^\d{1,3}(\.\d{3})+$/.test(given)) throw unclear("write thousands with a comma or no separator");
   let plain = given;
   if (plain.includes(",")) {

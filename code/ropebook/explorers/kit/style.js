@@ -109,7 +109,7 @@ ${variables((_, [, dark]) => dark)}
 .rb-stats > div { display: inline; margin-inline-end: 1rem; }
 .rb.rb .rb-stats :is(dt, dd) { display: inline; float: none; width: auto; margin: 0; padding: 0; }
 .rb.rb .rb-stats dt { color: var(--rb-muted); font-weight: 400; }
-.rb-stats :is(dt, .rb-short) { white-space: nowrap; }
+.rb-stats dt, .rb-short { white-space: nowrap; }
 .rb.rb .rb-stats dd { margin-inline-start: 0.125rem; font-size: 0.9375rem; font-weight: 650; }
 .rb-stats small { color: var(--rb-muted); font-size: 0.8125rem; font-weight: 400; }
 .rb-foot { margin-block-start: 0.75rem; padding-block-start: 0.5rem; border-block-start: 1px solid var(--rb-grid); }

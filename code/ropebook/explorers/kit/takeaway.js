@@ -106,17 +106,17 @@ async function asPixels({ text, width, height }) {
   return new Promise((resolve) => canvas.toBlob(resolve));
 }
 
-// The dials and all data of the figure, as lines of the form "name,index,value". Indices of nested lists are joined
+// The dials and all data of a figure, as lines of the form "name,index,value,unit". Indices of nested lists are joined
 // with dots.
-export function tableOf(dials, values, data) {
+export function tableOf({ dials, units }, values, data) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const lines = dials.map((dial) => [dial.trait, "", formatDial(dial, values[dial.trait])]);
+  const lines = dials.map((dial) => [dial.trait, "", formatDial(dial, values[dial.trait]), dial.unit ?? ""]);
   const add = (name, index, value) => {
-    if (value === null || typeof value !== "object") lines.push([name, index, String(value)]);
+    if (value === null || typeof value !== "object") lines.push([name, index, String(value), units[name] ?? ""]);
     else for (const [key, one] of Object.entries(value)) add(name, index ? `${index}.${key}` : key, one);
   };
   for (const [name, value] of Object.entries(data)) add(name, "", value);
-  return [["name", "index", "value"], ...lines].map((line) => `${line.map(quoted).join(",")}\n`).join("");
+  return [["name", "index", "value", "unit"], ...lines].map((line) => `${line.map(quoted).join(",")}\n`).join("");
 }
 
 function save(name, content, type) {
@@ -126,7 +126,8 @@ function save(name, content, type) {
 }
 
 // The row of buttons. page: if given, the link contains its address; data(): returns the data currently drawn.
-export function takeaway({ title, dials }, app, stage, page, data) {
+export function takeaway(spec, app, stage, page, data) {
+  const { title, dials } = spec;
   const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
   const link = () => {
     const texts = dials.map((dial) => [app.values(), app.initial].map((from) => formatDial(dial, from[dial.trait])));
@@ -137,7 +138,7 @@ export function takeaway({ title, dials }, app, stage, page, data) {
   const offers = [
     ["SVG", "Save the picture as SVG", () => save(`${name}.svg`, pictureOf(stage, title).text, "image/svg+xml")],
     ["PNG", "Save the picture as PNG", async () => save(`${name}.png`, await asPixels(pictureOf(stage, title)))],
-    ["CSV", "Save the numbers as CSV", () => save(`${name}.csv`, tableOf(dials, app.values(), data()), "text/csv")],
+    ["CSV", "Save the numbers as CSV", () => save(`${name}.csv`, tableOf(spec, app.values(), data()), "text/csv")],
     ["Reset all", "Reset all dials", () => app.change(app.initial)],
   ];
   if (page) {

@@ -4,6 +4,7 @@
 export function tidy(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
+  if (size >= 1e3 && size < 1e5) return grouped(Math.round(value));
   if (size >= 1e-3 && size < 1e5) return value.toPrecision(size >= 100 ? Math.ceil(Math.log10(size + 1)) : 3)
     .replace("-", "−");
   const [mantissa, exponent] = value.toExponential(1).replace("-", "−").split("e");
@@ -11,9 +12,9 @@ export function tidy(value) {
   return `${mantissa} × 10${raised.join("")}`;
 }
 
-// 47117 → 47,117
-export function grouped(value) {
-  return value >= 1e3 && value < 1e5 ? Math.round(value).toLocaleString("en-US") : tidy(value);
+// 131072 → 131,072; for whole numbers and limits of dials
+export function grouped(number) {
+  return number.toLocaleString("en-US", { maximumFractionDigits: 20 }).replace("-", "−");
 }
 
 // 12 → ₁₂
@@ -23,7 +24,7 @@ export function lowered(number) {
 
 // 1 place, 2 places
 export function count(number, noun) {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+  return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 // the only pair, both pairs, all 3 pairs

@@ -2,17 +2,18 @@
 
 import { METHODS, MOST_TEXT, SCHEMES } from "../measured.py";
 import { apartText } from "../kit/intervals.js";
-import { capital, exact, percent } from "../kit/text.js";
+import { capital, exact, grouped, percent } from "../kit/text.js";
 
 // Explains what readers can do, and where the numbers come from.
 export function noteOf({ measured: { device, date } }) {
   return `Drag across the picture to read other values. These are stored measurements (${device}, ${date}).`;
 }
 
-export function nameOf({ run }, /** @type {any} */ { against, factor, tuned }, key) {
+export function nameOf({ run }, /** @type {any} */ { against, lineFactor, lineTuned }, key) {
   if (run === "schemes") return SCHEMES[key][0];
   if (key === against) return "as trained";
-  return `${METHODS[key.split("/")[1]]}${factor ? `, s = ${factor}` : ""}${tuned ? ", fine-tuned" : ""}`;
+  const factor = lineFactor ? `, s = ${lineFactor}` : "";
+  return `${METHODS[key.split("/")[1]]}${factor}${lineTuned ? ", fine-tuned" : ""}`;
 }
 
 // The value of a line at the position or distance for which the figure shows values.
@@ -42,7 +43,7 @@ export function idleNote(trait, { run, method, tuned }) {
 // The name, value and remark of each number shown in large type.
 export function readings(dials, data) {
   const { show, run, measured } = dials;
-  const { lines, here, hereSeeds, bytes, distance, far, farSeeds, near, nearSeeds, tuned } = data;
+  const { lines, here, hereSeeds, bytes, distance, far, farSeeds, near, nearSeeds, lineTuned } = data;
   const name = (k) => capital(nameOf(dials, data, lines[k]));
   const value = (k) => valueHere(dials, data, k);
   if (show === "loss") {
@@ -52,9 +53,10 @@ export function readings(dials, data) {
     if (run === "schemes") return [read(0), fewest(here), mostOf(here)].map((one) => (typeof one === "number"
       ? read(one, `${one === fewest(here) ? "Fewest" : "Most"}: ${nameOf(dials, data, lines[one])}`) : one));
     const bits = lastHere(data);
+    const ends = bytes?.map(grouped).join(" to ");
     return [...lines.map((_, k) => read(k)), [`Last ${measured.length} bytes only`, ...(bits === null
       ? ["–", "the text is no longer than that so far"]
-      : [exact(bits, 2), `bits${tuned ? ", fine-tuned" : ""}, bytes ${bytes[0]} to ${bytes[1]}`])]];
+      : [exact(bits, 2), `bits${lineTuned ? ", fine-tuned" : ""}, bytes ${ends}`])]];
   }
   const read = (k, title = name(k)) => {
     const short = far[k][distance] === null;
@@ -92,7 +94,7 @@ function describeLoss(data, dials) {
   const { position, measured } = dials;
   const [start, stop] = measured.bands[band];
   const times = position / measured.length;
-  const where = `At byte ${position}, ${times <= 1 ? "within the trained length"
+  const where = `At byte ${grouped(position)}, ${times <= 1 ? "within the trained length"
     : `${Number(times.toPrecision(2))} times the trained length`},`;
   if (dials.run === "schemes") {
     const [best, worst] = [fewest(here), mostOf(here)].map((k) => {
@@ -107,11 +109,11 @@ function describeLoss(data, dials) {
   const [mean, low, high] = apart[0][band];
   const ends = follows && start >= measured.length;
   return `${where} ${nameOf(dials, data, lines[0])} needs ${more} bits than the model as trained.`
-    + ` Over bytes ${start + 1} to ${stop}${ends ? " of texts that end there" : ""}, the difference is `
-    + `${apartText(mean)}. Its 95% interval, ${apartText(low)} to ${apartText(high)}, `
+    + ` Over bytes ${grouped(start + 1)} to ${grouped(stop)}${ends ? " of texts that end there" : ""}, the difference `
+    + `is ${apartText(mean)}. Its 95% interval, ${apartText(low)} to ${apartText(high)}, `
     + `${low > 0 || high < 0 ? "does not contain" : "contains"} 0.`
-    + `${follows ? ` The method adapts to the length of the text. The curve shows texts of ${MOST_TEXT} bytes read at `
-      + "once; beyond L, the differences are for texts that end where their band ends." : ""}`;
+    + `${follows ? ` The method adapts to the length of the text. The curve shows texts of ${grouped(MOST_TEXT)} `
+      + "bytes read at once; beyond L, the differences are for texts that end where their band ends." : ""}`;
 }
 
 function describeTask({ lines, far, near, distance, ...data }, dials) {
@@ -123,9 +125,9 @@ function describeTask({ lines, far, near, distance, ...data }, dials) {
   });
   const back = distances[distance];
   return dials.show === "retrieval"
-    ? `Of the records planted ${back} bytes before the question, the models find these shares: `
+    ? `Of the records planted ${grouped(back)} bytes before the question, the models find these shares: `
       + `${parts.join("; ")}. Guessing finds ${percent(chance.retrieval)}.`
-    : `Of two records, ${back} and ${back / 2} bytes back, the question asks for the first or the last. These shares `
-      + `of the answers are right: ${parts.join("; ")}. Picking one at random is right `
+    : `Of two records, ${grouped(back)} and ${grouped(back / 2)} bytes back, the question asks for the first or the `
+      + `last. These shares of the answers are right: ${parts.join("; ")}. Picking one at random is right `
       + `${percent(chance.order)} of the time.`;
 }
