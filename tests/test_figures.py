@@ -188,6 +188,19 @@ def test_a_bitmap_is_refused():
         figures.svg(fig, ALT)
 
 
+def test_a_formula_is_refused_also_as_the_label_of_a_logarithmic_axis():
+    fig, ax = figures.figure(200, 200)
+    ax.set_title("$10^{-3}$")
+    with pytest.raises(ValueError, match="formula"):
+        figures.svg(fig, ALT)
+    fig, ax = figures.figure(200, 200)
+    ax.set(xscale="log", xlim=(1, 1000))
+    with pytest.raises(ValueError, match=r"call powers\(\) for a logarithmic axis"):
+        figures.svg(fig, ALT)
+    figures.powers(ax.xaxis)
+    figures.svg(fig, ALT)
+
+
 def test_black_which_matplotlib_leaves_out_becomes_ink():
     fig, ax = figures.figure(100, 100)
     ax.set_axis_off()

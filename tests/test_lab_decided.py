@@ -90,5 +90,7 @@ def test_tables_show_signs_stars_and_what_was_not_asked(found):
     assert rows["claim"][2] == decided.verdict(found, "RoPE extrapolates better python")["text"]
     assert rows["outcome"] == ["holds", "not asked", "holds"]
     assert rows["mean"][1] == "–"
+    [near] = decided.verdicts(found, ["coin rope-500000"])["with only seeds 3 and 4"]
+    assert near == "−0.120 (−0.197 to −0.043): fails"
     with pytest.raises(ValueError, match="id must be one of"):
         decided.verdict(found, "nothing")

@@ -276,6 +276,19 @@ def test_a_table_has_a_caption_heads_and_named_rows(monkeypatch):
     assert bundle["text/html"].count('scope="row"') == 3
 
 
+def test_a_number_that_is_rounded_to_zero_is_not_negative(monkeypatch):
+    small = [-0.004, 0.004, -0.0, -0.006, float("-inf")]
+    formats = {"fixed": ".2f", "share": ",.0%", "signed": "+.2f"}
+    bundle = tabled(monkeypatch, {"": list("abcde")} | dict.fromkeys(("any", *formats), small), formats=formats)
+    assert [[text for _, text in row] for row in rows_of(bundle)[1:]] == [
+        ["a", "−0.004", "0.00", "0%", "+0.00"],
+        ["b", "0.004", "0.00", "0%", "+0.00"],
+        ["c", "0", "0.00", "0%", "+0.00"],
+        ["d", "−0.006", "−0.01", "−1%", "−0.01"],
+        ["e", "-inf", "-inf", "-inf%", "-inf"],
+    ]
+
+
 def test_a_column_without_a_name_has_no_head(monkeypatch):
     bundle = tabled(monkeypatch, {"": ["plain", "linear"], "dials": [0, 1]})
     assert rows_of(bundle)[:2] == [[("td", ""), ("th", "dials")], [("th", "plain"), ("td", "0")]]

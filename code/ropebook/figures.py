@@ -145,7 +145,7 @@ def heatmap(
 
     Args:
         ax: the axes; its grid and ticks are replaced.
-        values: (rows, columns), at most 4096 cells; NaN is written as text and gets no colour.
+        values: (rows, columns), at most 4,096 cells; NaN is written as text and gets no colour.
         limit: the absolute value that gets the full colour; by default the largest finite absolute value.
         rows, columns: labels of the rows and the columns.
         form: the format of the number in each cell; None leaves the cells without numbers.
@@ -153,7 +153,7 @@ def heatmap(
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or not 1 <= values.size <= 4096:
         raise ValueError(
-            f"values must be a table of 1 to 4096 cells, got the shape {values.shape}"
+            f"values must be a table of 1 to 4,096 cells, got the shape {values.shape}"
         )
     for name, labels, length in (
         ("rows", rows, values.shape[0]),
@@ -221,8 +221,8 @@ def svg(fig, alt: str) -> str:
         alt: what the figure shows, in at least 20 characters; it becomes the element's accessible name.
 
     Raises:
-        ValueError: `alt` is too short or is a file name; or the figure has a colour that cannot follow the theme, or a
-            bitmap.
+        ValueError: `alt` is too short or is a file name; or the figure has a colour that cannot follow the theme, a
+            bitmap, or a formula (the labels of a logarithmic axis are formulas unless you call `powers`).
     """
     if (
         not isinstance(alt, str)
@@ -239,6 +239,11 @@ def svg(fig, alt: str) -> str:
     if root.find(".//{*}image") is not None:
         raise ValueError(
             "the figure holds a bitmap, which cannot follow the theme: draw it with heatmap() or as lines"
+        )
+    if root.find(".//{*}tspan") is not None:
+        raise ValueError(
+            "the figure holds a formula, whose characters are placed for matplotlib's font and not for the page's: write "
+            "plain text, and call powers() for a logarithmic axis"
         )
     used = _tidy(root)
     _name_ids(

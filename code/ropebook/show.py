@@ -267,7 +267,9 @@ def _text(head: str, cell: object, form: str | None) -> str:
     if form is None:
         form = ",d" if isinstance(number, int) else ".3g"
     try:
-        return format(number, form)
+        # A number that is rounded to zero isn't negative.
+        sign = "+" if form.startswith("+") else ""
+        return re.sub(r"^-(?=[0.,]+%?$)", sign, format(number, form))
     except ValueError as error:
         raise ValueError(
             f"formats[{head!r}] must be a format of numbers, as '.3g', got {form!r}"

@@ -348,10 +348,10 @@ def roofline(measured: dict) -> Figure:
         ("by_pairs", "half"): (6, 4, "left"),
         ("eager", "half"): (7, -3, "left"),
         ("compiled", "half"): (7, 2, "left"),
-        ("in_place", "half"): (0, 8, "center"),
-        ("eager", "interleaved"): (7, 3, "left"),
+        ("in_place", "half"): (0, 11, "center"),
+        ("eager", "interleaved"): (7, 1, "left"),
         ("compiled", "interleaved"): (7, -7, "left"),
-        ("in_place", "interleaved"): (-8, 4, "right"),
+        ("in_place", "interleaved"): (9, 0, "left"),
     }
     fig, ax = figure(480, 330)
     ends = [0.05, 1.2]

@@ -36,7 +36,7 @@ __all__ = ["BaseChange", "Partial", "Proportional"]
 )
 @dataclass(frozen=True)
 class BaseChange(Frequencies):
-    """A different base, for further training ("adjusted base frequency"): Xiong et al. 2023, b = 500000.
+    """A different base, for further training ("adjusted base frequency"): Xiong et al. 2023, b = 500,000.
 
     >>> BaseChange(base=1e6)(rope.inv_freq(4))
     (tensor([1.0000, 0.0010], dtype=torch.float64), 1.0)

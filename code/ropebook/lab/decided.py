@@ -177,13 +177,17 @@ def verdicts(found: Mapping, ids: Sequence[str]) -> Columns:
     The table shows the results for all seeds, and for the new seeds alone.
     """
     rows = [verdict(found, id) for id in ids]
+    margins = {
+        one.id: rule_two.MARGINS[one.comparisons[0].a.task]
+        for one in rule_two.claims()
+    }
     new = f"with only seeds {' and '.join(map(str, found['new']))}"
     return {
         "claim": [_titled(one["text"]) for one in rows],
         "outcome": [one["all"]["outcome"] for one in rows],
-        "mean": [_difference(one["all"]) for one in rows],
+        "mean": [_difference(one["all"], margins[one["id"]]) for one in rows],
         new: [
-            f"{_difference(one['new'])}: {one['new']['outcome']}"
+            f"{_difference(one['new'], margins[one['id']])}: {one['new']['outcome']}"
             if "mean" in one["new"]
             else one["new"]["outcome"]
             for one in rows
@@ -215,5 +219,5 @@ def _titled(text: str) -> str:
     return title(name) + colon + rest if name in _MODELS else text
 
 
-def _difference(one: Mapping) -> str:
-    return with_interval(one) if "mean" in one else "–"
+def _difference(one: Mapping, margin: float) -> str:
+    return with_interval(one, margin) if "mean" in one else "–"

@@ -31,7 +31,7 @@ from ropebook.lab.order import id_of
 from ropebook.lab.scores import LENGTH, TEXT
 
 EXTENDED_ID = "rope-10000-3200"
-_TITLES = {EXTENDED_ID: "RoPE, base 10⁴, 3200 steps"}
+_TITLES = {EXTENDED_ID: "RoPE, base 10⁴, 3,200 steps"}
 Columns = dict[str, list]
 
 
@@ -166,6 +166,7 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
                 name_line(drawn, label, at=at, offset=offset)
         ax.axvline(LENGTH, color=MUTED, linestyle="--", linewidth=1)
         ax.set(title=heading, xlabel="distance Δ (bytes)")
+        ax.xaxis.set_major_formatter("{x:,.0f}")
     axes[0].set(ylabel="score: first minus last")
     display_figure(fig, alt, f"{caption} {results.caption(found)}")
 
@@ -240,7 +241,7 @@ def questions(found: Mapping, ids: Sequence[str]) -> Columns:
 
 def _schemes(ids: Sequence[str]) -> list[str]:
     """Return titles that don't mention the number of steps."""
-    return [title(id).removesuffix(", 3200 steps") for id in ids]
+    return [title(id).removesuffix(", 3,200 steps") for id in ids]
 
 
 def _kind(found: Mapping, id: str, layout: str, kind: str) -> float | None:

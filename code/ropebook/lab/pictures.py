@@ -16,7 +16,6 @@ from ropebook.figures import (
     INK,
     MUTED,
     NARROW,
-    UNDER_NAME,
     display_figure,
     figure,
     heatmap,
@@ -41,6 +40,8 @@ FULL = 1.0
 colour."""
 
 
+ABOVE = 22
+"""How far the heading of a column is above its first panel, in pixels. The panel's own title is between them."""
 LAST = " last"
 """Suffix that is added to a cell's name when the same model sees only its last L
 bytes."""
@@ -82,7 +83,7 @@ def by_position(
         cell = cell["last"] if id.endswith(LAST) else cell
         return np.array(cell["curves"][text])
 
-    fig, axes = _panels(lines, len(texts), 74, sharey="col")
+    fig, axes = _panels(lines, len(texts), 84, sharey="col")
     for column, text in enumerate(texts):
         found = {id: seeds_of(id, text) for id in lines}
         for row, (id, title) in enumerate(lines.items()):
@@ -97,9 +98,9 @@ def by_position(
                 at = times * measured["length"]
                 ax.axvline(at, color=MUTED, linewidth=1, linestyle="--")
             ax.set(xscale="log", xlim=(12, measured["text"]))
-            ax.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1024"])
+            ax.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1,024"])
             ax.minorticks_off()
-        axes[0, column].set(title=OF_TEXT[text])
+        axes[0, column].set_title(OF_TEXT[text], pad=ABOVE)
         axes[-1, column].set(xlabel="position")
     fig.supylabel("bits per byte on held-out text", fontsize=12.5)
     display_figure(fig, alt, f"{caption} {results.caption(measured)}")
@@ -136,11 +137,10 @@ def by_distance(
                     ax.plot(distances, seeds.T, "o", color=BLUE, markersize=2.5)
             ax.axhline(guess, color=MUTED, linewidth=1, linestyle=":")
             ax.axvline(measured["length"], color=MUTED, linewidth=1, linestyle="--")
-            # There is room for the name above the lines, which may be anywhere from 0 to 1.
-            ax.set(xscale="log", ylim=(-0.04, 1.5), yticks=[0, 1])
-            ax.set_xticks([32, 128, 384, 1536], ["32", "128", "384", "1536"])
+            ax.set(xscale="log", ylim=(-0.04, 1.04), yticks=[0, 1])
+            ax.set_xticks([32, 128, 384, 1536], ["32", "128", "384", "1,536"])
             ax.minorticks_off()
-        axes[0, column].set(title=task)
+        axes[0, column].set_title(task, pad=ABOVE)
         axes[-1, column].set(xlabel="bytes back")
     fig.supylabel("right answers", fontsize=12.5)
     display_figure(fig, alt, f"{caption} {results.caption(measured)}")
@@ -169,7 +169,7 @@ def _line(
 ) -> None:
     """Draw a line in a panel.
 
-    The panel's own line is blue, and its title goes in the upper left corner. Other lines are grey, in the background.
+    The panel's own line is blue, and its title goes above the panel. Other lines are grey, in the background.
     """
     look = {"color": BLUE, "linewidth": 1.8, "zorder": 3}
     if not own:
@@ -177,14 +177,13 @@ def _line(
     ax.plot(at, mean, **look)
     if own and title:
         ax.text(
-            0.02,
-            0.92,
+            0,
+            1.04,
             title,
             color=BLUE,
             fontsize=11,
             transform=ax.transAxes,
-            va="top",
-            bbox=UNDER_NAME,
+            va="bottom",
         )
 
 

@@ -43,22 +43,31 @@ SIGNS = {
 }
 
 
-def signed(value: float) -> str:
-    """Format a difference with its sign and two decimals.
+def signed(value: float, digits: int = 2) -> str:
+    """Format a difference with its sign, by default with two decimals.
 
     >>> signed(-0.126), signed(-0.001)
     ('−0.13', '+0.00')
     """
-    return f"{value:+z.2f}".replace("-", "−")
+    return f"{value:+z.{digits}f}".replace("-", "−")
 
 
-def with_interval(found: Mapping[str, float]) -> str:
+def with_interval(found: Mapping[str, float], margin: float = 0.0) -> str:
     """Format a mean difference and its interval, given under the keys "mean", "low" and "high".
+
+    If rounding to two decimals would put an end of the interval exactly on 0 or on ``margin``, there are three
+    decimals, so that readers see on which side it lies.
 
     >>> with_interval({"mean": -0.5, "low": -0.66, "high": -0.38})
     '−0.50 (−0.66 to −0.38)'
+    >>> with_interval({"mean": -0.12, "low": -0.197, "high": -0.043}, margin=0.2)
+    '−0.120 (−0.197 to −0.043)'
     """
-    mean, low, high = (signed(found[key]) for key in ("mean", "low", "high"))
+    ends = (abs(found["low"]), abs(found["high"]))
+    hidden = any(end != round(end, 2) in (0.0, margin) for end in ends)
+    mean, low, high = (
+        signed(found[key], 3 if hidden else 2) for key in ("mean", "low", "high")
+    )
     return f"{mean} ({low} to {high})"
 
 
@@ -161,12 +170,12 @@ def schemes(measured: Mapping) -> Columns:
     first, last = measured["bands"][0], measured["bands"][-1]
     heads = (
         "scheme",
-        f"bits, {first[0]} to {first[1]}",
-        f"bits, {last[0]} to {last[1]}",
-        f"found {distances[_NEAR]} back",
-        f"found {distances[_FAR]} back",
-        f"spread, {first[0]} to {first[1]}",
-        f"spread, {last[0]} to {last[1]}",
+        f"bits, {first[0]:,} to {first[1]:,}",
+        f"bits, {last[0]:,} to {last[1]:,}",
+        f"found {distances[_NEAR]:,} back",
+        f"found {distances[_FAR]:,} back",
+        f"spread, {first[0]:,} to {first[1]:,}",
+        f"spread, {last[0]:,} to {last[1]:,}",
     )
     return dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
 

@@ -30,7 +30,7 @@ BASES = {BASE: "10⁴", variants.RAISED: "5·10⁵"}
 LINES: Mapping[str, str] = {
     LONGER: "plain RoPE",
     f"{LONGER}-gaps": "random gaps",
-    f"{LONGER}-2048": "rows of 2048 bytes",
+    f"{LONGER}-2048": "rows of 2,048 bytes",
     f"{LONGER}-half": "half of each head rotates",
     f"{LONGER}-quarter": "a quarter of each head rotates",
 }
@@ -44,7 +44,7 @@ FURTHER: Mapping[str, tuple[int, float]] = {
         for of, base in ((variants.kept, BASE), (variants.raised, variants.RAISED))
     },
 }
-"""How many steps a finished model was trained further on sequences of 2048 bytes, and with which base, by the name
+"""How many steps a finished model was trained further on sequences of 2,048 bytes, and with which base, by the name
 without the seed. With 0 steps, it is the plain model."""
 T5 = (
     *(Trial("t5", seed) for seed in SEEDS),
@@ -172,19 +172,19 @@ class Line(NamedTuple):
 FROM_THE_START = {
     LONGER: Line(LINES[LONGER], 500, (12, -4)),
     f"{LONGER}-gaps": Line(LINES[f"{LONGER}-gaps"], 1000, (0, -14), BLUE),
-    f"{LONGER}-2048": Line(LINES[f"{LONGER}-2048"], 1000, (0, 14)),
+    f"{LONGER}-2048": Line("rows of\n2,048 bytes", 1000, (0, 24)),
     f"{LONGER}-half": Line("", 380, (0, 0)),
     f"{LONGER}-quarter": Line(
-        "a quarter or half\nof each head rotates", 380, (-12, 8)
+        "a quarter or half\nof each head rotates", 333, (-32, 56)
     ),
 }
 _BY_TRAINING = {trained: id for id, trained in FURTHER.items()}
 _FEW = variants.RAISED_STEPS[0]
 AFTERWARDS = {
-    LONGER: Line("as trained", 450, (-10, 4)),
+    LONGER: Line("as trained", 600, (8, -8)),
     _BY_TRAINING[_FEW, BASE]: Line("60 more steps", 700, (10, -14), style="--"),
     _BY_TRAINING[_FEW, variants.RAISED]: Line(
-        f"60 more steps, base {BASES[variants.RAISED]}", 900, (0, -14), BLUE
+        f"60 more steps,\nbase {BASES[variants.RAISED]}", 600, (8, 34), BLUE
     ),
 }
 """The lines of the page's two figures."""
@@ -213,6 +213,6 @@ def by_position(
         xlabel="position",
         ylabel="bits per byte",
     )
-    ax.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1024"])
+    ax.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1,024"])
     ax.minorticks_off()
     display_figure(fig, alt, f"{caption} {results.caption(found)}")

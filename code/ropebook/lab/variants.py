@@ -225,7 +225,7 @@ def _of_extended(variant: str, **changes: object) -> tuple[Variant, ...]:
 
 
 CEILING = _of_extended(str(REACH), length=REACH, rows=16 * 256 // REACH)
-"""Models trained on sequences of 2048 bytes, with as many bytes per step as the
+"""Models trained on sequences of 2,048 bytes, with as many bytes per step as the
 others. They show how much a longer context is worth to a model that has learned to
 use it."""
 GAPS = _of_extended("gaps", reach=REACH)
