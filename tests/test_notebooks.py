@@ -585,6 +585,7 @@ def test_a_notebook_begins_by_saying_what_it_is(flat, ran):
     assert note.source.startswith("This is the chapter “Turns” of the book “RoPE, Turn by Turn” as a notebook")
     assert "If the package is installed, the next cell changes nothing." in note.source
     assert "Until then you see a still picture of each." in note.source
+    assert "only if you trust the folder" in note.source  # otherwise VS Code shows nothing, and doesn't say why
     assert title.source.startswith("# Turns")
 
 

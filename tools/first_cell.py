@@ -128,7 +128,8 @@ def first_cells(title: str, address: str = "", wheel: Wheel | None = None) -> li
         "its SHA-256, and installs it with pip. It installs nothing else; if another package is missing, it says how "
         "to get it.\n\n"
         "The figures with dials come to life when their cells run. Until then you see a still picture of each. We have "
-        "tried this in JupyterLab; VS Code and Colab run widgets of the same kind (anywidget), but we haven’t tried "
-        "them."
+        "tried both in JupyterLab, and the saved notebook in VS Code, which shows pictures and tables only if you "
+        "trust the folder, and doesn’t fold code. There and in Colab, we haven’t run the cells. Both run widgets of "
+        "the same kind (anywidget)."
     )
     return [new_markdown_cell(note), new_code_cell(source, metadata=folded)]

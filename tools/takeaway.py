@@ -32,7 +32,8 @@ python -m venv .venv
 On Windows, write `.venv\\Scripts` instead of `.venv/bin`. On a machine without a GPU, PyTorch's CPU build is a much
 smaller download; see PyTorch's own page for the command.
 
-- **VS Code**: open this folder, choose `.venv` as the kernel, and trust the notebook, so that its figures may run.
+- **VS Code**: open this folder and trust it, or figures and tables stay blank ("Restricted Mode"). Choose `.venv` as
+  the kernel. VS Code doesn't fold code, so it also shows the solutions of the exercises.
 - **Colab**: open a notebook, upload `{wheel.name}` to the files on the left, and run the first cell.
 
 The first cell of each notebook uses the package `ropebook` if it is installed. If not, it installs the wheel from this
