@@ -229,6 +229,14 @@ def test_the_ledger_follows_the_book_and_leads_to_the_page_that_holds_an_equatio
     ]
 
 
+def test_the_ledger_shows_an_equation_if_the_words_do_not_contain_it(small):
+    entries = small.page("ledger").split('class="ledger-entry')[1:]
+    found = {re.search('id="ledger-([^"]+)', entry)[1]: r"\begin{aligned}a = b\end" in entry for entry in entries}
+    assert found == {label: not re.search("[=≈<>≤≥]", proofs.registry()[label].says) for label in found}
+    assert found["eq-decay-walk"]
+    assert not found["eq-decay-ones"]
+
+
 def test_a_page_carries_the_meaning_of_each_of_its_terms_once(small):
     meanings = re.findall(
         r'<div class="meaning" id="meaning-([\w-]+)" popover>(.*?)</div>', small.page("decay"), re.DOTALL

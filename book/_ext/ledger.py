@@ -33,6 +33,9 @@ MARKED = re.compile(
     r"|_(?:\{(?P<low>[^{}]+)\}|(?P<index>2i\+1|−?[0-9A-Za-zΑ-Ωα-ω]+))"
     r"|\^(?:\{(?P<high>[^{}]+)\}|\((?P<power>(?:[^()]|\([^()]*\))+)\)|(?P<name>[A-Za-z]+))"
 )
+# A sentence with one of these signs states the equation itself. With other sentences, the ledger shows the equation. It
+# doesn't show all of them, because together they would make the page too heavy.
+RELATION = re.compile("[=≈<>≤≥]")
 ARROW = re.compile(r"\\(iff|implies|Rightarrow|Longrightarrow|Leftrightarrow|Longleftrightarrow)\b")
 
 
@@ -204,6 +207,9 @@ def _entry(app: Sphinx, here: str, docname: str, block: dict, check: proofs.Proo
     label = block["label"]
     target = f"{app.builder.get_relative_uri(here, docname)}#equation-{label}"
     rows = [("What is checked", nodes.inline("", "", *said(check.says)))]
+    if not RELATION.search(check.says):
+        latex = " ".join(block["latex"].split())
+        rows.insert(0, ("Equation", nodes.math("", rf"\begin{{aligned}}{latex}\end{{aligned}}")))
     if check.implements:
         rows.append(("Implemented by", nodes.literal("", check.implements)))
     rows.append(("Checked in", nodes.literal("", check.source)))
