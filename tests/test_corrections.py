@@ -23,10 +23,10 @@ PREMISES = {
     "0.2",
     "0.5",
     "512",
-    "1000",
-    "1024",
+    "1,000",
+    "1,024",
     "1k",
-    "4096",
+    "4,096",
     "10,000",
     "256",
     "65,536",
@@ -47,5 +47,5 @@ def test_each_says_what_is_right_and_where_it_is_checked(number, title, text):
     checks = {target for target in LINK.findall(text) if not target.startswith("http")}
     checks |= {label for role, label in ROLE.findall(text) if role == "eq"}
     assert checks, "no check"
-    assert set(typed_numbers(re.sub(r"−?e⁹|−1e9|2000π|no\. \d", "", text))) <= PREMISES
+    assert set(typed_numbers(re.sub(r"−?e⁹|−1e9|2,000π|no\. \d", "", text))) <= PREMISES
     assert len(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split()) <= 120, "short"

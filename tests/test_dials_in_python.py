@@ -45,11 +45,17 @@ def test_a_cell_listens_to_the_dials():
     cells["display"] = lambda value, display_id: shown.append(value) or shown
     exec(cell("derivation_laws.md", "dials.observe"), cells)
     q = torch.arange(1, 5, dtype=torch.float64)
-    assert [torch.equal(one, derivation.rotate(q, 2).view(-1, 2)) for one in shown] == [True]
+
+    def is_shown(turned):
+        return shown[-1].tolist() == turned.view(-1, 2).numpy().round(3).tolist()
+
+    assert len(shown) == 1
+    assert is_shown(derivation.rotate(q, 2))
+    assert "dtype" not in repr(shown[0])  # a phone has no room for it
     dials.position = 7
-    assert torch.equal(shown[-1], derivation.rotate(q, 7).view(-1, 2))
+    assert is_shown(derivation.rotate(q, 7))
     dials.set_state({"dim": 2, "base": 50.0})  # the page sends the values of several dials like this
-    assert torch.equal(shown[-1], derivation.rotate(q[:2], 7, 50.0).view(-1, 2))
+    assert is_shown(derivation.rotate(q[:2], 7, 50.0))
 
 
 def test_a_cell_links_two_figures():

@@ -26,4 +26,4 @@ def test_stretches_are_those_of_the_methods(monkeypatch):
     ):
         assert torch.equal(found[name], X.stretch(method, inv_freq(128), 16384))
     assert ax.lines[6].get_xdata()[0] == 45.5  # 46 of the 64 pairs complete a turn
-    assert caption.startswith("How much each pair is stretched, for d = 128, L = 4096 and a text 4 times that long. ")
+    assert caption.startswith("How much each pair is stretched, for d = 128, L = 4,096 and a text 4 times that long. ")

@@ -40,6 +40,33 @@ def test_a_space_before_a_percent_sign_is_refused(text):
     assert not any(problem.startswith("writes ") for problem in quantities.problems("7% and `8 % 3 == 2`", ()))
 
 
+@together(
+    "text",
+    [
+        *("Texts of 4096 tokens.", "A base of 10000, or more.", "*L* = 8192", "It is 2000π.", "It is 1536/256."),
+        *("A 2048-byte text", "Up to 2048.", "```{try}\nHow far is 1000?\n```\n", "| 1024 |"),
+        '```{code-cell} python\n:tags: [remove-input]\ntable(x, caption="Texts of 4096 tokens")\n```\n',
+        '```{code-cell} python\n---\ntags: [x]\n---\nalt = f"{n} of 4096 tokens"\n```\n',
+    ],
+)
+def test_a_long_number_without_commas_is_refused(text):
+    [number] = quantities.ungrouped(text)
+    assert f"writes {number} without a comma: {int(number):,}" in quantities.problems(text, ())
+
+
+@together(
+    "text",
+    [
+        *("Texts of 4,096 tokens, in August 2026.", "On 2026-11-23", "From `1024` to $2048$", "Llama-2-7b-4096"),
+        *("# Why 10000?", 'They ask, "is it 4096?"', "arXiv:2104.09864", "issue 27226", "[here](https://a.b/123456)"),
+        "```{try}\nstart: base=10000&length=4096\n```\n",
+        '```{code-cell} python\nrows[1024] = "2048"\n```\n',
+    ],
+)
+def test_code_names_years_headings_and_quotations_need_no_commas(text):
+    assert quantities.ungrouped(text) == []
+
+
 def test_what_may_be_typed_is_listed_and_the_list_is_of_what_is_typed():
     text = "It takes 4 ms, or 5 ms."
     assert quantities.problems(text, ["4 ms", "5 ms"]) == []

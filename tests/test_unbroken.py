@@ -29,6 +29,14 @@ def test_only_a_long_name_may_break_in_running_text():
     assert not whole("rope_theta", in_table=True)
 
 
+def test_a_small_number_from_a_cell_is_kept_whole():
+    numbers = [nodes.inline(text=text, classes=["pasted-text"]) for text in ("1.5e-16", "16")]
+    document = new_document("page")
+    document += nodes.paragraph("", "", *numbers)
+    unbroken.WholeNames(document).run()
+    assert [number["classes"] for number in numbers] == [["pasted-text", "whole"], ["pasted-text"]]
+
+
 def test_a_formula_stays_in_one_line_with_the_sign_beside_it():
     formulas = [nodes.math(text="x") for _ in range(3)]
     inside = nodes.emphasis("", "", nodes.Text("of "), formulas[2])
@@ -49,8 +57,11 @@ def test_short_formulas_in_running_text_stay_in_one_line():
     document[0] += nodes.Text(" on 2026-11-27, pairs 22–26")
     document += nodes.raw(caption, caption, format="html")
     document += nodes.table("", nodes.paragraph("", "", nodes.Text("d = 5 · 10⁵")))
+    cells = '<td title="1e-8">by 1e-08 at most<br>x: 1e-08 (fine)</td><td class="number">2e-16</td><path d="M1e-3,0"/>'
+    document += nodes.raw(cells, cells, format="html")
     unbroken.HeldFormulas(document).run()
-    paragraph, raw, cell = document.children
+    paragraph, raw, cell, small = document.children
+    assert small.astext() == cells.replace("1e-08", '<span class="whole">1e-08</span>')
     assert (
         paragraph.astext().replace("\u00a0", "~")
         == "At d~=~8, a = 1 is x~+~y on 2026-\u206011-\u206027, pairs 22–\u206026"

@@ -3,6 +3,7 @@ must be counted as readers would count them."""
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -10,7 +11,7 @@ import yaml
 from bs4 import BeautifulSoup
 
 from tools import minutes, thumbnails
-from tools.paths import BOOK, ROOT
+from tools.paths import BOOK, ROOT, pages
 
 sys.path.insert(0, str(BOOK / "_ext"))
 import way
@@ -27,6 +28,15 @@ def test_it_has_every_chapter_in_the_books_order():
     for one in (*WAY.chapters, *WAY.practice):
         assert (BOOK / f"{one.page}.md").exists(), one
     assert len({one.page for one in WAY.practice}) == 6
+
+
+def test_every_page_ends_in_the_same_order():
+    """Exercises come first, then the summary, then further reading. Other sections come before them."""
+    end = ["Exercises", "Summary", "Further reading"]
+    for path in pages():
+        titles = re.findall(r"^## (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        last = [title for title in end if title in titles]
+        assert titles[len(titles) - len(last) :] == last, path.name
 
 
 def test_the_story_breaks_right_after_the_first_page_and_leads_to_the_practitioners():

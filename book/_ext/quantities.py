@@ -3,11 +3,12 @@ measurement.
 
 The check looks for times, memory sizes, percentages and phrases such as "twice as fast". A quantity may be typed if it
 follows from arithmetic on the page, or if an assert on the page checks it. The few such cases are listed in
-`_given.yml`. In addition, no space may precede a percent sign.
+`_given.yml`. In addition, no space may precede a percent sign, and numbers from 1,000 on need commas.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,6 +34,16 @@ QUANTITY = re.compile(
 )
 CODE = r"^(`{3,})\{code-cell.*?^\1\s*$|(?<!\})`[^`]*`"
 SPACED = re.compile(r"[\d`}][ \u00a0\u202f]%(?!\w)")
+# Four digits or more that aren't part of a name, a date or a longer number, and don't number an issue or a seed.
+LONG = re.compile(r"(?<![\w.,:#-])(?<!issue )(?<!request )(?<!seed )[1-9]\d{3,}(?![A-Za-z0-9_]|[.,:-]\d)")
+YEAR = re.compile(r"19\d\d|20(?!00)[0-2]\d")
+CELL = re.compile(
+    r"^(`{3,})\{code-cell\}[^\n]*\n(?:---\n.*?^---\n|(?::[^\n]*\n)*)(.*?)^\1\s*$", re.DOTALL | re.MULTILINE
+)
+# Directives whose contents are checked for commas, although they are left out otherwise.
+INSIDE = re.compile(r"^(`{3,}|:{3,})\{(?:try|figure|glossary)[^\n]*(.*?)^\1\s*$", re.DOTALL | re.MULTILINE)
+# What keeps its form: headings, because addresses contain them, quotations, and the settings of a figure.
+EXACT = re.compile(r'^#.*$|"(?:[^"\n]|\n(?!\n))*"|^ *(?:start|show|goal):.*$', re.MULTILINE)
 
 
 def prose(text: str) -> str:
@@ -58,12 +69,22 @@ def typed(text: str) -> list[str]:
     return [match[0] for match in QUANTITY.finditer(words)]
 
 
+def ungrouped(text: str) -> list[str]:
+    """Return the numbers from 1,000 on without commas, in the page's prose and in the sentences that its cells show."""
+    words = [EXACT.sub(" … ", prose(INSIDE.sub(r"\2", text)))]
+    for _, code in CELL.findall(text):
+        strings = (node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant))
+        words += [one for one in strings if isinstance(one, str) and re.search(r"[a-z]{3}", one)]
+    return [one for text in words for one in LONG.findall(text) if not YEAR.fullmatch(one)]
+
+
 def problems(text: str, given: Sequence[str]) -> list[str]:
     """Describe how the quantities typed on a page differ from ``given``, those that the page is allowed to type."""
     found = typed(text)
     spaced = SPACED.search(re.sub(CODE, "", text, flags=re.DOTALL | re.MULTILINE))
     return [
         *([f"writes {spaced[0]!r}: no space, so that the sign can't begin a line"] if spaced else []),
+        *(f"writes {one} without a comma: {int(one):,}" for one in ungrouped(text)),
         *(f"types {one!r}: take it from a cell, or list it in {GIVEN.name}" for one in found if one not in given),
         *(f"doesn't type {one!r}, which {GIVEN.name} lists" for one in given if one not in found),
     ]

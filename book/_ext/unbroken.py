@@ -1,7 +1,8 @@
 """Keep what belongs together in one line of running text: names in code, a formula and the sign beside it, and short
 formulas, numbers with their units, dates and ranges that are written as text.
 
-In the narrow columns of tables, only powers of ten are kept. Otherwise, the tables would become wider than a phone.
+In the narrow columns of tables, only powers of ten and numbers such as 2e-16 are kept. Otherwise, the tables would
+become wider than a phone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from wrapping import SMALL, WHOLE
 
 KEPT = 32  # the number of characters in a name that fits into a line of every screen
 BEFORE, AFTER = [*"([“‘"], [*".,;:!?)]’”"]  # the signs that must stay in one line with the formula beside them
@@ -27,14 +29,16 @@ TIMES = re.compile(r"(?<!\S)\d[\d.]*\s[b-zα-ωA-HJ-Z](?!\w)")  # as in 3.5 d
 UNIT = re.compile(r"(?<![\w.,])\d[\d,.]*\s(?:[nµm]?s|[kMG]i?B|bits?|bytes?)(?!\w)")
 # After these, a line must not end: the year and the month of a date, and the first number of a range.
 DATE = re.compile(r"(?<![\d-])\d{4}-(?=\d\d-\d\d(?![\d-]))|(?<=\d{4}-)\d\d-(?=\d\d(?![\d-]))|\d–(?=\d)")
+CELL = re.compile(r'(<(?:(?:td|th|dd)\b(?! class="number")[^>]*|br)>)([^<]+)')
 CAPTION = re.compile(r"(<figcaption[^>]*>|<caption><span>)([^<]*)")
 AS_TYPED = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, addnodes.desc_signature)
 BLOCKS = (nodes.paragraph, nodes.title, nodes.term, nodes.caption)
 
 
 class WholeNames(SphinxPostTransform):
-    """Keep the names, keys and flags in running text whole. Only those that are too long for a phone, and those in the
-    narrow columns of tables, may break after an underscore or a hyphen."""
+    """Keep the names, keys and flags in running text whole, and numbers such as 2e-16 that come from a cell. Only names
+    that are too long for a phone, and those in the narrow columns of tables, may break after an underscore or a
+    hyphen."""
 
     default_priority = 200
     formats = ("html",)
@@ -44,6 +48,9 @@ class WholeNames(SphinxPostTransform):
             text = code.astext()
             if len(text) <= KEPT and not re.search(r"\s", text) and not is_in(code, nodes.table):
                 code["classes"].append("whole")
+        for pasted in self.document.findall(nodes.inline):
+            if "pasted-text" in pasted["classes"] and SMALL.fullmatch(pasted.astext()):
+                pasted["classes"].append("whole")
 
 
 class HeldSigns(SphinxPostTransform):
@@ -75,8 +82,11 @@ class HeldFormulas(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         for raw in self.document.findall(nodes.raw):
             text = POWER.sub(HELD_POWER, raw.astext())
-            if CAPTION.search(text):
-                raw[0] = nodes.Text(CAPTION.sub(lambda found: found[1] + held(found[2]), text))
+            # a span, not a joiner, because readers copy these numbers
+            text = CELL.sub(lambda found: found[1] + SMALL.sub(WHOLE, found[2]), text)
+            text = CAPTION.sub(lambda found: found[1] + held(found[2]), text)
+            if text != raw.astext():
+                raw[0] = nodes.Text(text)
         for block in list(self.document.findall(lambda node: isinstance(node, BLOCKS))):
             leaves = [leaf for leaf in block.findall(nodes.Text) if not is_in(leaf, nodes.raw)]
             # Code and formulas have their own rules for line breaks. Here, each is a long word.

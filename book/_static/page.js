@@ -187,7 +187,7 @@
         }
       }
     });
-    const boxes = ".table-box, table.table, pre, .cell_output > .output";
+    const boxes = ".table-box, table.table, pre, .cell_output > .output, .ledger-entry dd p";
     for (const box of document.querySelectorAll(boxes)) watcher.observe(box);
   }
 

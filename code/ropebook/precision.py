@@ -36,7 +36,7 @@ def rounded_cos_sin(
 
     ``rounded`` says what is rounded: "positions" (m), "inv_freq" (θ), "angles" (m, θ and their product, as if
     everything were computed in dtype), "table" (the finished cos and sin), or ``None`` (nothing). In float16, positions
-    from 65520 on become infinite, and their cosines become NaN.
+    from 65,520 on become infinite, and their cosines become NaN.
 
     >>> cos, _ = rounded_cos_sin(torch.tensor([256, 257]), dim=2, rounded="positions")
     >>> bool(cos[0] == cos[1])  # bfloat16 has no 257
@@ -115,7 +115,7 @@ def score_error(
 
     For "result", ``worst`` is the least upper bound, 2δ + δ². Here δ = u/(1 + u) is the largest relative rounding error
     in ``dtype``, and 1 + 2u is the next number after 1 in ``dtype``. Rotated q and k whose entries are all just above 1
-    + u come as close to this bound as you like at any position. ``rms`` is measured over 1000 pairs of q and k that
+    + u come as close to this bound as you like at any position. ``rms`` is measured over 1,000 pairs of q and k that
     ``generator`` draws.
 
     >>> m = torch.tensor([10, 1_000_000])

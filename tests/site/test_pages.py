@@ -219,23 +219,29 @@ def code(page: Page) -> Checks:
     yield "a table runs off a wide page", page.evaluate(TABLES)
 
 
-# Finds numbers below zero that have a hyphen instead of a minus sign. Code is skipped, because it needs hyphens.
-HYPHENS = r"""() => {
-  const article = document.querySelector('article');
-  const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+# Finds the texts outside code in which a pattern matches.
+MATCHING = """([pattern, skipped]) => {
+  const form = new RegExp(pattern, 'u');
+  const walk = document.createTreeWalker(document.querySelector('article'), NodeFilter.SHOW_TEXT);
   const found = [];
   for (let node = walk.nextNode(); node; node = walk.nextNode()) {
-    if (!/(?<![\p{L}\p{N}_)\].…\/−-])-\.?\d/u.test(node.data)) continue;
-    if (!node.parentElement.closest('pre, code, script, svg, nav, dt.sig, .math, .katex, .explorer')) {
-      found.push(node.data);
-    }
+    if (form.test(node.data) && !node.parentElement.closest(skipped)) found.push(node.data);
   }
   return found;
 }"""
+SKIPPED = "pre, code, script, svg, nav, dt.sig, .math, .katex, .explorer"
+# A number below zero that has a hyphen instead of a minus sign.
+HYPHEN = r"(?<![\p{L}\p{N}_)\].…\/−-])-\.?\d"
+# A number from 1,000 on without commas, as in `quantities.py`: not a year, a seed or an issue, and not in a quotation.
+UNGROUPED = (
+    r'(?<![\p{L}\p{N}_.,:#-])(?<!issue |request |seed )(?<!“[^”]*|"[^"]*)(?!(?:19\d\d|20(?!00)[0-2]\d)(?!\d))'
+    r"[1-9]\d{3,}(?![A-Za-z0-9_]|[.,:-]\d)"
+)
 
 
 def type_(page: Page) -> Checks:
-    yield "a number below zero has a hyphen", page.evaluate(HYPHENS)
+    yield "a number below zero has a hyphen", page.evaluate(MATCHING, [HYPHEN, SKIPPED])
+    yield "a long number has no commas", page.evaluate(MATCHING, [UNGROUPED, f"{SKIPPED}, h1, h2, h3, .citation"])
 
 
 # ---- Figures ----
@@ -304,9 +310,11 @@ def paper(page: Page) -> Checks:
 
 # ---- A phone ----
 
-# Finds words in drawings that are smaller than 11 pixels, outside the drawing, or on top of each other.
+# Finds words in drawings that are smaller than 11 pixels, outside the drawing, on top of each other, or on a straight
+# line that isn't one of the grid's.
 LABELS = """() => {
-  const found = { 'are small': [], 'are cut off': [], 'overlap': [] };
+  const found = { 'are small': [], 'are cut off': [], 'overlap': [], 'touch a line': [] };
+  const steps = Array.from({ length: 301 }, (_, k) => k / 300);
   for (const drawing of document.querySelectorAll('.cell_output figure.fig > svg')) {
     if (!drawing.getClientRects().length) continue;
     const box = drawing.getBoundingClientRect();
@@ -315,7 +323,14 @@ LABELS = """() => {
       const { left, right, top, bottom } = one.getBoundingClientRect();
       return { word: one.textContent, size: parseFloat(getComputedStyle(one).fontSize), left, right, top, bottom };
     });
+    const lines = [...drawing.querySelectorAll('path:not(defs *, [style*="--grid"])')].flatMap((path) =>
+      [...path.getAttribute('d').matchAll(/M (\\S+) (\\S+) L (\\S+) (\\S+)(?= M|$)/g)].map((line) => {
+        const [x, y, toX, toY] = line.slice(1).map((at, k) => scale * at + (k % 2 ? box.top : box.left));
+        return steps.map((part) => [x + part * (toX - x), y + part * (toY - y)]);
+      }));
     words.forEach((one, k) => {
+      const isOn = ([x, y]) => x > one.left && x < one.right && y > one.top + 4 && y < one.bottom - 4;
+      if (lines.some((line) => line.some(isOn))) found['touch a line'].push(one.word);
       if (scale * one.size < 10.99) found['are small'].push([one.word, scale * one.size]);
       const out = Math.max(box.left - one.left, one.right - box.right, box.top - one.top, one.bottom - box.bottom);
       if (out > 3) found['are cut off'].push([one.word, out]); // letters are lower than their font
@@ -352,6 +367,9 @@ def phone(page: Page, path: str) -> Checks:
         for kind, found in page.evaluate(LABELS).items():
             yield f"a figure's words {kind} on a phone", found
     yield "a phone needs a sideways scroll", wide != [390, 0] and wide
+    if page.locator(".cell_output figure.fig").count():
+        page.set_viewport_size(WIDE)
+        yield "a figure's words touch a line on a wide page", page.evaluate(LABELS)["touch a line"]
 
 
 # ---- Accessibility ----

@@ -96,7 +96,7 @@ def masked_scores(
     ``scores``: (…, Tq, Tk). ``mask``: boolean, True = may attend. ``fill``: −inf or a finite number such as −1e9.
     ``form="replace"`` replaces the masked scores with ``fill``; ``form="add"`` adds ``fill`` to them. The arithmetic is
     done in the scores' own dtype, in order to show the effect of that dtype. A finite ``fill`` that the dtype cannot
-    represent raises ``ValueError``. An example is −1e9 in float16, whose lowest number is −65504.
+    represent raises ``ValueError``. An example is −1e9 in float16, whose lowest number is −65,504.
 
     >>> masked_scores(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), -1e9)
     tensor([ 1.0000e+00, -1.0000e+09])

@@ -47,7 +47,7 @@ def gradient_sizes(
     powers(ax.yaxis)
     display_figure(
         fig,
-        "Curves of the median size of the gradient against the head dimension, on logarithmic axes, for 16, 256 and 4096 keys. With "
+        "Curves of the median size of the gradient against the head dimension, on logarithmic axes, for 16, 256 and 4,096 keys. With "
         "the scale, the curves fall evenly. Without it, they begin higher and then drop steeply, at a larger d if there are more "
         "keys, and only the curve for 16 keys drops far below its counterpart.",
         "The median size of the gradient with respect to the dot products, against the head dimension. The dashed lines are with "

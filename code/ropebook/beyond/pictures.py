@@ -146,5 +146,5 @@ def shifts(dim: int = 64, trials: int = 64) -> None:
         "below 10⁻¹⁴ to 10⁻¹². With angles in float64, it stays near 10⁻⁸ for float32 and near 10⁻³ for bfloat16, but with "
         "angles in float32 it rises with the move and exceeds that of bfloat16.",
         "How much a score changes when both positions move, against the size of the move. Solid lines are medians, and dotted lines are maxima, over "
-        f"{trials} random pairs of unit vectors with d = {dim}, at positions below 4096.",
+        f"{trials} random pairs of unit vectors with d = {dim}, at positions below 4,096.",
     )

@@ -36,7 +36,7 @@ PUBLISHED_BASES = MappingProxyType(
 
 
 def tokens(label: str | int, thousand: int = 1024) -> int:
-    """Convert a label such as "128k", "128K" or "1M" to a context length. ``thousand`` is the value of k: 1024 or 1000.
+    """Convert a label such as "128k", "128K" or "1M" to a context length. ``thousand`` is the value of k: 1,024 or 1,000.
 
     A number, or a label without a letter, is already the length.
 
@@ -76,7 +76,7 @@ def reach(base: float, dim: int, limit: int, device: Device = None) -> int:
 def significant_grid(digits: int, low: float, high: float) -> list[float]:
     """Return all numbers from ``low`` to ``high`` inclusive with ``digits`` significant digits, in increasing order.
 
-    The paper's grid has two significant digits: 1000, 1100, …, 9900, 10000, 11000, ….
+    The paper's grid has two significant digits: 1,000, 1,100, …, 9,900, 10,000, 11,000, ….
 
     >>> [int(base) for base in significant_grid(2, 970, 1200)]
     [970, 980, 990, 1000, 1100, 1200]

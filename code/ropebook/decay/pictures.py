@@ -116,7 +116,7 @@ def sweep_grid(length: int = 4096) -> None:
         "Sixty small panels, for ten bases from 1 to ten million and six dimensions from 8 to 256. At base 1, a band from "
         "minus one to one fills every panel. With larger bases the curves fall later, and with larger d the band around the "
         "mean is narrower.",
-        f"The score S(Δ)/S(0) for q = k = (1, …, 1), against distances from 1 to {length}. The vertical axis of each panel runs from "
+        f"The score S(Δ)/S(0) for q = k = (1, …, 1), against distances from 1 to {length:,}. The vertical axis of each panel runs from "
         "−1 to 1. The line is the mean around a distance, and the band runs from the smallest to the largest value. The base "
         "decides how soon the score falls, and d decides how widely it swings.",
     )

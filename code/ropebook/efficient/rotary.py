@@ -186,7 +186,7 @@ class RotaryEmbedding(nn.Module):
 
     ``rotary_dim`` (default ``dim``): only the first rotary_dim entries of each head are rotated, with θ_i =
     base^(−2i/rotary_dim), as in GPT-NeoX. ``layout`` and ``backend``: as in `apply_rotary`. ``table_length``: the
-    initial number of rows in the table of cosines and sines (default 4096). The table starts at position 0 and doubles
+    initial number of rows in the table of cosines and sines (default ``4096``). The table starts at position 0 and doubles
     when a sequence grows past its end. Rows much further away are computed but not kept. Such rows are needed, for
     example, when the ``offset`` belongs to a cache that was filled elsewhere.
 

@@ -43,7 +43,7 @@ ATTENTION = {
         "dog gets more weight. It had the largest score before, and without the scale its lead is twice as large.",
     ),
     "attention: where the square wins": Numbers(
-        [Field("T for D = 4096", (8192,))],
+        [Field("T for D = 4,096", (8192,))],
         {
             "as_wide": (_each(4096), "T = D would be right if the projections cost 4 T D². They cost 8 T D²."),
             "half": (_each(2048), "this is D/2: solve 4 T² D = 8 T D² for T once more."),
@@ -90,7 +90,7 @@ SINUSOIDAL = {
                 _each(4096 / (2 * pi)),
                 "the last exponent is (d − 2)/d, a little less than 1, because pairs are counted from 0.",
             ),
-            "radian": (_each(4096 ** (64 / 62)), "this hand rotates by one radian in 4096 positions, but a turn is 2π."),
+            "radian": (_each(4096 ** (64 / 62)), "this hand rotates by one radian in 4,096 positions, but a turn is 2π."),
             "upside_down": (_each((4096 / (2 * pi)) ** (62 / 64)), "the exponent is upside down: it should be d/(d − 2)."),
         },
         "with any base, the fastest hand is never back where it started at a whole position.",
@@ -199,7 +199,7 @@ EFFICIENT = {
     ),
     "efficient: what a token costs": Numbers(
         _fields(
-            ["bytes per layer", "bytes in the model", "ms for 8192 tokens"],
+            ["bytes per layer", "bytes in the model", "ms for 8,192 tokens"],
             _each(2 * 40 * 128 * 2, 32 * 2 * 40 * 128 * 2, 1e3 * 8192 * 32 * 2 * 40 * 128 * 2 / 3.35e12),
             0.03,
         ),
@@ -276,7 +276,7 @@ EXTRAPOLATION = {
         {
             "a fast pair, after a few dozen tokens": "such a pair is hardly stretched, but even a small share of a thousand radians is a radian.",
             "a slow pair, after a few dozen tokens": "a slow pair changes by a larger share, but of a smaller angle: multiply the two.",
-            "a fast pair, after thousands of tokens": "at position 4095, even a small change of the frequency soon changes the angle by a radian.",
+            "a fast pair, after thousands of tokens": "at position 4,095, even a small change of the frequency soon changes the angle by a radian.",
             "a slow pair, after thousands of tokens": "which pair has the largest product of its angle and the share by which it changes?",
         },
     ),

@@ -335,7 +335,7 @@ def score_variance(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-attention-gap", twin="√d, whatever the number of keys")
 def gap(wrong: bool = False) -> list[Claim]:
-    """On average, the two largest of n scores differ by √d/√(2 ln n). For 16 to 4096 keys, this is right to within
+    """On average, the two largest of n scores differ by √d/√(2 ln n). For 16 to 4,096 keys, this is right to within
     a fifth."""
     found = []
     for n in (16, 256, 4096):
@@ -345,7 +345,7 @@ def gap(wrong: bool = False) -> list[Claim]:
             first, second = scores.topk(2).values.T
             law = math.sqrt(d) / (1 if wrong else math.sqrt(2 * math.log(n)))
             mean = (first - second).mean().item()
-            found.append(Claim(f"n = {n}, d = {d}", abs(mean / law - 1), 0.2))
+            found.append(Claim(f"n = {n:,}, d = {d}", abs(mean / law - 1), 0.2))
     return found
 
 

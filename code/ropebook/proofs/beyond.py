@@ -160,7 +160,7 @@ def values(wrong: bool = False) -> list[Claim]:
     for by in (1, 40, 1000):
         there = beyond.attend(q, k, v, places + by, values="turned")
         written = here if wrong else here @ rotation_matrix(by, 8).mT
-        claims.append(Claim(f"s = {by}", off(there, written), 1e-10))
+        claims.append(Claim(f"s = {by:,}", off(there, written), 1e-10))
     return claims
 
 

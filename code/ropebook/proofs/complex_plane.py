@@ -326,7 +326,7 @@ def peak(wrong: bool = False) -> Pairs:
 
 @statement("eq-complex-plane-highest", twin="the key rotated the other way")
 def highest(wrong: bool = False) -> list[Claim]:
-    """With k = R_p q and p = 777, S(p) = |q|², and S is smaller at every other distance up to 5000."""
+    """With k = R_p q and p = 777, S(p) = |q|², and S is smaller at every other distance up to 5,000."""
     q, place = random(64), 777
     k = complex_plane.key_for(q, -place if wrong else place)
     distances = torch.arange(-5000, 5001)

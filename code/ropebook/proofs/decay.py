@@ -120,16 +120,20 @@ def bound(wrong: bool = False) -> list[Claim]:
     return [
         Claim("the sum of steps", (found.score.abs() - steps).max().item(), 0),
         Claim("the largest step", (found.score.abs() - largest).max().item(), 0),
-        Claim("the first line at Δ = 1000", abs(steps[1000].item() - first), 1e-10),
         Claim(
-            "the second line at Δ = 1000", abs(largest[1000].item() - second), 1e-10
+            "the first line at Δ = 1,000", abs(steps[1000].item() - first), 1e-10
+        ),
+        Claim(
+            "the second line at Δ = 1,000",
+            abs(largest[1000].item() - second),
+            1e-10,
         ),
     ]
 
 
 @statement("eq-decay-floor", twin="a floor of 1")
 def floor(wrong: bool = False) -> list[Claim]:
-    """The mean of |S_j| never falls below (1 + ⌊(d/2 − 1)/2⌋)/(d/2) ≥ 1/2. We check its smallest value over 20000
+    """The mean of |S_j| never falls below (1 + ⌊(d/2 − 1)/2⌋)/(d/2) ≥ 1/2. We check its smallest value over 20,000
     distances."""
     claims = []
     for dim in (4, 6, 8):
@@ -160,7 +164,7 @@ def walk(wrong: bool = False) -> list[Claim]:
     )
     return [
         Claim(
-            "relative to the mean over 20000 distances",
+            "relative to the mean over 20,000 distances",
             abs(far / (sum(terms) / 64) - 1),
             0.03,
         )
@@ -187,7 +191,9 @@ def crossing(wrong: bool = False) -> list[Claim]:
         vector = torch.ones(dim)
         found = decay.bounds(vector, vector, torch.arange(until))
         better = (found.abel < found.triangle).int().argmax().item()
-        claims.append(Claim(f"d = {dim}, Δ = {written}", abs(better - written), 0))
+        claims.append(
+            Claim(f"d = {dim}, Δ = {written:,}", abs(better - written), 0)
+        )
     return claims
 
 
@@ -247,7 +253,7 @@ def criterion(wrong: bool = False) -> list[Claim]:
         )
         claims.append(
             Claim(
-                f"b = {base}, d = {dim}",
+                f"b = {base:,}, d = {dim}",
                 abs(decay.reach(base, dim, 5000) - written),
                 0,
             )

@@ -108,7 +108,7 @@ def _frequencies(dim: int, base: float) -> list[float]:
 
 def _off(method: extrapolation.Frequencies, dim: int, base: float, expected):
     """Return the largest relative difference between a method's θ′ and a list of expected frequencies. Methods that
-    adapt to the length are called with a length of 3000."""
+    adapt to the length are called with a length of 3,000."""
     scaled, _ = method(sinusoidal.inv_freq(dim, base), 3000)
     return max(
         abs(ours / other - 1)
@@ -129,7 +129,7 @@ def turned(wrong: bool = False) -> list[Claim]:
         ours = extrapolation.turned(sinusoidal.inv_freq(128, base), length)
         expected = [(length - 1) * t >= enough for t in _frequencies(128, base)]
         differ = sum(x != y for x, y in zip(ours.tolist(), expected, strict=True))
-        claims.append(Claim(f"pairs that differ, L = {length}", differ, 0))
+        claims.append(Claim(f"pairs that differ, L = {length:,}", differ, 0))
     return claims
 
 
@@ -245,7 +245,7 @@ def code_ramp(wrong: bool = False) -> list[Claim]:
         error = max(
             abs(x - y) for x, y in zip(ours.tolist(), expected, strict=True)
         )
-        claims.append(Claim(f"d = {dim}, L = {length}", error, 1e-12))
+        claims.append(Claim(f"d = {dim}, L = {length:,}", error, 1e-12))
     return claims
 
 
@@ -348,7 +348,7 @@ def self_extend(wrong: bool = False) -> list[Claim]:
 
 @statement("eq-extrapolation-llama", twin="β = 8 instead of 4")
 def llama(wrong: bool = False) -> list[Claim]:
-    """The three cases of Llama 3.1, written out, are the same as NTK-by-parts with s = 8, L = 8192, α = 1, β = 4."""
+    """The three cases of Llama 3.1, written out, are the same as NTK-by-parts with s = 8, L = 8,192, α = 1, β = 4."""
     length, factor, expected = 8192, 8, []
     for frequency in _frequencies(128, 5e5):
         wavelength = 2 * math.pi / frequency

@@ -301,7 +301,7 @@ def wave(wrong: bool = False) -> list[Claim]:
     )
     return [
         Claim(
-            "digits of 0 … 4095 that differ from their wave's sign",
+            "digits of 0 … 4,095 that differ from their wave's sign",
             int(differ.sum()),
             0,
         )
@@ -318,7 +318,7 @@ def unique(wrong: bool = False) -> list[Claim]:
     )
     return [
         Claim(
-            "distances, of 100000, after which the encoding is back to within 1e-6",
+            "distances, of 100,000, after which the encoding is back to within 1e-6",
             int(returns.sum()),
             0,
         )

@@ -66,13 +66,15 @@ def draw_wavelengths(dim: int = 128, length: int = 512) -> None:
         )
         name_line(line, f"base {base:,}")
     ax.axhline(length, color=MUTED, linewidth=1.2, linestyle="--")
-    ax.text(dim / 2 - 1, 0.4 * length, f"{length} tokens", color=MUTED, ha="right")
+    ax.text(
+        dim / 2 - 1, 0.4 * length, f"{length:,} tokens", color=MUTED, ha="right"
+    )
     ax.set(yscale="log", xlim=(-1, dim / 2), xlabel="hand i")
     ax.set(ylabel="tokens for one turn")
     powers(ax.yaxis)
     display_figure(
         fig,
-        f"Three straight lines show the wavelengths of {dim // 2} hands for the bases 1000, 10,000 and a million, on a "
+        f"Three straight lines show the wavelengths of {dim // 2} hands for the bases 1,000, 10,000 and a million, on a "
         "logarithmic axis. All three lines start at 6, and a larger base makes the line steeper. A dashed line marks the "
         "length of a text.",
         f"The wavelength of each hand for three bases, on a logarithmic axis (d = {dim}). Each wavelength is longer than the "
@@ -110,7 +112,7 @@ def draw_kernel(dim: int = 128, reach: int = 48) -> None:
     ax.set(xlim=(-reach - 1, reach + 1), xlabel="distance Δ = m − n", ylabel="K(Δ)")
     display_figure(
         fig,
-        f"The sum of cosines K against distances from minus {reach} to {reach}. The curve has a sharp, symmetric peak at "
+        f"The sum of cosines K against distances from minus {reach:,} to {reach:,}. The curve has a sharp, symmetric peak at "
         "distance zero, falls steeply within ten tokens, and then descends slowly with small waves. Four large dots, two on "
         "each side, lie at the same level.",
         f"The sum K against distance, for d = {dim}. K falls, but not steadily, and it is exactly the same at opposite distances. "
@@ -182,6 +184,6 @@ def draw_turns(dim: int = 128, length: int = 512) -> None:
         fig,
         f"The number of turns that each of {dim // 2} hands makes in {length - 1} steps, on a logarithmic axis. The dots lie on "
         "a straight line that falls and, halfway along, crosses the dashed line for one whole turn.",
-        f"The number of turns that each hand completes in a text of {length} tokens. Blue hands complete at least one. In "
+        f"The number of turns that each hand completes in a text of {length:,} tokens. Blue hands complete at least one. In "
         "a longer text, orange hands reach angles that are new to the model.",
     )

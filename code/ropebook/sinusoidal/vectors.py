@@ -74,7 +74,7 @@ def encoding_all_in(
     comparison.
 
     In bfloat16 and float16 the angle loses digits as m grows, and soon the result is the encoding of some other
-    position. In float16, positions from 65520 on become infinite, and their encoding becomes NaN.
+    position. In float16, positions from 65,520 on become infinite, and their encoding becomes NaN.
     """
     checks.choice("dtype", dtype, FLOATS)
     positions = as_positions("positions", positions)
