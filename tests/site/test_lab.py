@@ -54,7 +54,7 @@ def test_a_figure_comes_to_life_in_jupyterlab(lab: str, chromium: Browser):
         except Error:  # the server is still starting
             page.wait_for_timeout(200)
     note = page.locator(".jp-MarkdownCell").first
-    expect(note).to_contain_text("We have tried this in JupyterLab", timeout=120_000)
+    expect(note).to_contain_text("We have tried both in JupyterLab", timeout=120_000)
     said = page.locator(".jp-OutputArea-output .rb-summary")
     assert said.count() == 0, "before its cell runs, there is only a still picture"
     page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
