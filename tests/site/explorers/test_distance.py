@@ -73,9 +73,9 @@ def test_the_curve_is_where_it_belongs(opened, width, length, query, vectors):
     said = page.locator(".rb-summary").inner_text()
     first = abs(query - expected["negativeAt"])
     assert ("never negative" in said) == (expected["negativeAt"] < 0)
-    where = f"{first} tokens away" if first else "at the query itself"
+    where = f"{first:,} tokens away" if first else "at the query itself"
     assert expected["negativeAt"] < 0 or f"first goes negative {where}." in said
-    assert f", {abs(query - expected['leastAt'])} tokens away." in said
+    assert f", {abs(query - expected['leastAt']):,} tokens away." in said
     assert (f"{expected['maxima']} local maxima" in said) == (length <= 4096)
     found = page.locator(".rb-stage svg text").all_text_contents()
     assert ("first below 0" in found) == (expected["negativeAt"] >= 0)
