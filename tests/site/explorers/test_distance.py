@@ -112,7 +112,7 @@ def test_the_list_sets_the_six_figures(opened):
     expect(menu).to_have_value(prompt)
     for name in names:
         menu.select_option(name)
-        dim, length, query = map(int, re.findall(r"\d+", name))
+        dim, length, query = (int(one.replace(",", "")) for one in re.findall(r"\d+(?:,\d{3})*", name))
         now = dials(page)
         assert (now["dim"], now["length"], now["base"], now["vectors"]) == (dim, length, 1e4, "ones")
         expect(menu).to_have_value(name)
