@@ -185,7 +185,7 @@ def a_bad_number_is_refused_with_its_reason(page, entry, figure):
             most, above = trait.within.most(value), f"{other.declared()['label']} is {value:,}"
         for typed, why in [
             (f"{trait.max + 2:.12g}", f"is more than {most:,.12g} ({above})"),
-            (f"{trait.min - 2:.12g}", f"is less than {trait.min:,.12g} ({told['below']})"),
+            (f"{trait.min - 2:.12g}", f"is less than {trait.min:,.12g} ({told['below']})".replace("than -", "than −")),
             ("many", "“many” is not a number"),
         ]:
             field = page.get_by_role("textbox", name=told["label"], exact=True)
