@@ -81,6 +81,7 @@ def test_short_formulas_in_running_text_stay_in_one_line():
         ("(see the table, or not)", "(see the table, or not)"),
         ("in 15 µs, 48 MiB and 3 steps", "in 15~µs, 48~MiB and 3 steps"),
         ("within 3.5 d or L", "within 3.5~d or L"),
+        ("one head of 32. A query", "one head of 32. A query"),
         ("(batch, heads, tokens, dim, more)", "(batch, heads, tokens, dim, more)"),
         ("= 8 or", "= 8 or"),
         ("8 =", "8 ="),

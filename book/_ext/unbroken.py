@@ -25,7 +25,7 @@ SIGNS = set("=≠≈≤≥<>×·+−↔→↦")  # between two terms
 TERM, FORMULA = 9, 24  # the numbers of characters in a term and in a formula that are kept in one line
 LIST = re.compile(r"\((?:[^()\s]{1,6},\s){1,4}[^()\s]{1,6}\)")  # as in (1, 0, 1, 0)
 COUNT = re.compile(r"(?<![\w.,])\d[\d,]*\sof\s\d[\d,]*(?!\w)")  # as in 41 of 64
-TIMES = re.compile(r"(?<!\S)\d[\d.]*\s[b-zα-ωA-HJ-Z](?!\w)")  # as in 3.5 d
+TIMES = re.compile(r"(?<!\S)\d[\d.]*(?<!\.)\s[b-zα-ωA-HJ-Z](?!\w)")  # as in 3.5 d
 UNIT = re.compile(r"(?<![\w.,])\d[\d,.]*\s(?:[nµm]?s|[kMG]i?B|bits?|bytes?)(?!\w)")
 # After these, a line must not end: the year and the month of a date, and the first number of a range.
 DATE = re.compile(r"(?<![\d-])\d{4}-(?=\d\d-\d\d(?![\d-]))|(?<=\d{4}-)\d\d-(?=\d\d(?![\d-]))|\d–(?=\d)")
