@@ -396,14 +396,20 @@ def test_leftovers_are_seen(raw):
     assert leftovers(raw)
 
 
+SOLUTION = re.compile(r"<details>\n<summary>[^<]*</summary>\n\n```python\n(.*?)\n```\n.*\n</details>", re.DOTALL)
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_says_all_that_its_page_says_and_no_myst(chapter, written_notebooks):
     notebook = nbformat.read(written_notebooks / f"{chapter.stem}.ipynb", as_version=4)
-    prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    solutions = [cell.cell_type == "markdown" and SOLUTION.fullmatch(cell.source) for cell in notebook.cells]
+    both = list(zip(notebook.cells, solutions, strict=True))
+    prose = [cell.source for cell, solution in both if cell.cell_type == "markdown" and not solution]
     assert [left for source in prose for left in leftovers(source)] == []
     ran = execute.executed(chapter)
     code = [cell.source for cell in ran.cells if cell.cell_type == "code"]
-    assert [cell.source for cell in notebook.cells if cell.cell_type == "code"][1:] == code
+    programs = [solution[1] if solution else cell.source for cell, solution in both if cell.source not in prose]
+    assert programs[1:] == code
     sources = "\n".join(cell.source for cell in ran.cells if cell.cell_type == "markdown")
     headings = [line.lstrip("#") for line in sources.split("\n") if re.match("#+ ", line)]
     found = [line.lstrip("#") for line in "\n".join(prose).split("\n") if re.match("#+ ", line)]
@@ -577,6 +583,22 @@ def test_what_the_page_hides_is_folded(flat, ran):
     ]
 
 
+def test_a_solution_is_text_in_a_closed_box(flat, ran):
+    ran.cells[4] = new_code_cell(
+        "def f():\n    return 2\n\n\nf()",
+        metadata={"tags": ["hide-cell"], "mystnb": {"code_prompt_show": "Exercise 1: the solution, executed"}},
+        outputs=[new_output("stream", text="a\nb\n"), new_output("execute_result", data={"text/plain": "2"})],
+    )
+    cell = flat().cells[6]
+    assert cell.cell_type == "markdown"
+    assert cell.source == (
+        "<details>\n<summary>Exercise 1: the solution, executed</summary>\n\n"
+        "```python\ndef f():\n    return 2\n\n\nf()\n```\n\n```text\na\nb\n```\n\n```text\n2\n```\n\n</details>"
+    )
+    ran.cells[4].metadata.mystnb.code_prompt_show = "Interpolation, as a program"
+    assert flat().cells[6].cell_type == "code"
+
+
 def test_a_notebook_begins_by_saying_what_it_is(flat, ran):
     note, code, title = flat().cells[:3]
     assert code.source.startswith("# @title ")
@@ -626,7 +648,8 @@ def lab(text: str, out: Path) -> list[str]:
 
 
 def test_copies_for_the_lab_hold_no_outputs_and_nothing_runs(tmp_path, monkeypatch):
-    Book(tmp_path, OTHERS)
+    solution = "---\nmystnb: {code_prompt_show: One solution}\ntags: [hide-cell]\n---\n2"
+    Book(tmp_path, {**OTHERS, "attention": OTHERS["attention"] + CODE.replace("1", solution)})
     monkeypatch.setattr(execute, "executed", lambda path: pytest.fail("a chapter was executed"))
     with patch_docutils(), docutils_namespace():
         app = Sphinx(tmp_path, None, tmp_path / "lab", tmp_path / "l", "lab", SETTINGS, status=None, warning=None)
@@ -634,8 +657,9 @@ def test_copies_for_the_lab_hold_no_outputs_and_nothing_runs(tmp_path, monkeypat
     assert [path.name for path in (tmp_path / "lab").glob("*.ipynb")] == ["attention.ipynb"]
     copy_ = nbformat.read(tmp_path / "lab" / "attention.ipynb", as_version=4)
     nbformat.validate(copy_)
-    assert [cell.cell_type for cell in copy_.cells] == ["markdown", "code"]
+    assert [cell.cell_type for cell in copy_.cells] == ["markdown", "code", "code"]
     assert copy_.cells[1].source == "1"
+    assert copy_.cells[2].metadata.jupyter.source_hidden
     assert copy_.cells[1].outputs == []
     assert leftovers(copy_.cells[0].source) == []
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path, PurePosixPath
 
 import nbformat
 from docutils import nodes
 from nbformat import NotebookNode, from_dict
-from nbformat.v4 import new_notebook
+from nbformat.v4 import new_markdown_cell, new_notebook
 from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.config import Config
@@ -87,6 +88,7 @@ class NotebookBuilder(Builder):
 
         cells = Writer(self.env, docname, code_cells, self.has_notebook, self.citations).page(doctree)
         cells += [waiting[index] for index in sorted(waiting)]
+        cells = [self.closed(cell) for cell in cells]
         for number, cell in enumerate((cell for cell in cells if cell.cell_type == "code"), start=1):
             try:
                 self.finish_cell(cell)
@@ -107,6 +109,16 @@ class NotebookBuilder(Builder):
     def first_cells(self, docname: str) -> list[NotebookNode]:
         """Return the cells that introduce the notebook and make `ropebook` importable."""
         return first_cells(self.env.titles[docname].astext())
+
+    def closed(self, cell: NotebookNode) -> NotebookNode:
+        """Return a solution as text in a closed box, and any other cell as it is. Not every program that opens
+        notebooks can fold a code cell, and an open solution would spoil the exercise."""
+        title = cell.metadata.get("mystnb", {}).get("code_prompt_show", "")
+        if not re.search(r"\b(solution|answer)\b", title):
+            return cell
+        found = [output.get("text") or output.data.get("text/plain", "") for output in cell.outputs]
+        texts = [f"```python\n{cell.source}\n```", *(f"```text\n{text.rstrip()}\n```" for text in found if text)]
+        return new_markdown_cell("\n\n".join([f"<details>\n<summary>{title}</summary>", *texts, "</details>"]))
 
     def finish_cell(self, cell: NotebookNode) -> None:
         """Fold code and outputs that the page hides, convert drawings to images, and remove outputs that only the site
@@ -131,7 +143,7 @@ class NotebookBuilder(Builder):
 
 
 class LabBuilder(NotebookBuilder):
-    """Builder that writes copies of the chapters without outputs. It executes nothing."""
+    """Builder that writes copies of the chapters for JupyterLab, without outputs. It executes nothing."""
 
     name = "lab"
 
@@ -140,6 +152,9 @@ class LabBuilder(NotebookBuilder):
 
     def first_cells(self, docname: str) -> list[NotebookNode]:
         return []
+
+    def closed(self, cell: NotebookNode) -> NotebookNode:
+        return cell  # JupyterLab folds code
 
     def finish(self) -> None:
         put_copies(self.texts, Path(self.outdir))
