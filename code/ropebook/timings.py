@@ -282,11 +282,7 @@ def _in_words(name: str) -> str:
     >>> _in_words("rotated in place, half"), _in_words("half-split, in place")
     ('rotated in place, halves', 'halves, in place')
     """
-    for layout, word in (
-        ("half-split", "halves"),
-        ("interleaved", "neighbours"),
-        (", half", ", halves"),
-    ):
+    for layout, word in {"half-split": SHORT["half"], **SHORT}.items():
         if layout in name:
             return name.replace(layout, word)
     return name
