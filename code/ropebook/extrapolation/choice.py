@@ -16,7 +16,7 @@ WHEN = (
     "as it is, two tables of scores",
     "as it is, short texts untouched",
     "only the base can be set",
-    "trained on",
+    "trained further",
 )
 """What you may do to the model. Each method's class says which of these cases it suits, and how the method then reaches
 L′."""
@@ -45,7 +45,7 @@ def choices(
     as it is, two tables of scores: SelfExtend
     as it is, short texts untouched: DynamicNTK
     only the base can be set: BaseChange
-    trained on: YaRN
+    trained further: YaRN
 
     Args:
         trained_length: L, the length of the original training.

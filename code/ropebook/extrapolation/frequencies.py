@@ -185,7 +185,7 @@ class NTKByParts(Frequencies):
     example={"factor": 4.0, "trained_length": 32, "beta": 4.0},
     trains="yes",
     transformers="yarn",
-    suits=("as it is, keys cached", "trained on"),
+    suits=("as it is, keys cached", "trained further"),
     explorers={
         "ladder": "NTK-by-parts with the ramp of YaRN’s published code.",
         "alive": "",
