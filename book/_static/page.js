@@ -77,10 +77,14 @@
     }
 
     // Scroll only the list. If the list is folded, scrollIntoView would also move the page, and the reader would lose
-    // the place.
+    // the place. A folded list shows only its heading.
     function bringIntoList(link) {
       const list = nav.closest(".bd-sidebar-secondary");
       if (!list) return;
+      if (list.matches(".hide:not(:hover, :focus-within)")) {
+        list.scrollTop = 0;
+        return;
+      }
       const [item, frame] = [link, list].map((one) => one.getBoundingClientRect());
       list.scrollTop += Math.min(0, item.top - frame.top) + Math.max(0, item.bottom - frame.bottom);
     }

@@ -154,13 +154,17 @@ def test_a_goal_that_is_only_passed_does_not_count(tried):
 
 def test_the_longest_answer_has_room_from_the_start(tried):
     longest = "Near, and then so near that no longer answer has ever been given here"
-    page = tried([Asked(answers=(longest, "Far", "No"))])
+    page = tried([Asked(answers=(longest, "Far", "No"), why="It takes many positions. " * 10)])
     height = "document.querySelector('.rb-try').getBoundingClientRect().height"
     before = page.evaluate(height)
     button(page, longest).click()
     enter(page, "Dimension d", 8)
     enter(page, "Position m", 100)
     expect(page.locator(".rb-try-mark")).to_have_text("✓ Done")
+    assert page.evaluate(height) == before
+    button(page, "Try it again").click()
+    button(page, "Just show me").click()  # its words are shorter than those of any guess
+    expect(page.locator(".rb-try-mark")).to_have_text("Shown")
     assert page.evaluate(height) == before
 
 
@@ -195,11 +199,18 @@ def test_the_next_question_comes_in_the_same_place_and_the_page_keeps_the_last(t
     expect(kept).to_be_visible()  # the first figure stays open
 
 
-def test_nothing_moves_when_a_goal_is_met(tried):
-    page = tried([Asked(), Asked()])
+def test_nothing_moves_when_a_goal_is_met_or_shown(tried):
+    # The reason needs more room than the question's buttons, and more after a long guess.
+    answers, why = ("Near", "Far", "Nowhere, since it can't move at all"), "It takes many positions. " * 10
+    page = tried([Asked(answers=answers, why=why), Asked()])
     button(page, "Set up").click()
     before = page.locator(".rb-dials").first.bounding_box()
-    for change in (lambda: button(page, "Near").click(), lambda: enter(page, "Position m", 100)):
+    for change in (
+        lambda: button(page, "Near").click(),
+        lambda: enter(page, "Position m", 100),
+        lambda: button(page, "Try it again").click(),
+        lambda: button(page, "Just show me").click(),
+    ):
         change()
         settle(page)
         assert page.locator(".rb-dials").first.bounding_box() == before
@@ -247,6 +258,21 @@ def test_the_dial_that_is_asked_for_stands_next_to_the_question(tried):
     button(page, "Set up").click()
     assert dials(page)["m"] == 25
     expect(dial_of(page)).to_be_hidden()  # the reader moves the hand in the picture instead
+
+
+@pytest.mark.parametrize("height, seen", [(800, True), (420, False)])
+def test_the_page_scrolls_to_the_tabs_if_all_below_them_fits_the_window(tried, height, seen):
+    page = tried([Asked()], width=860, height=height)
+    page.add_style_tag(content="main { padding-block-end: 100vh }")  # so that the page can scroll this far
+    tabs, stage, edge = page.locator(".rb-panels"), page.locator(".rb-stage"), 56
+    for name in ("Set up", "Just show me"):
+        stage.evaluate("e => scrollBy(0, e.getBoundingClientRect().top - 70)")
+        settle(page)
+        assert tabs.bounding_box()["y"] < edge
+        button(page, name).evaluate("e => e.click()")
+        settle(page)
+        assert tabs.bounding_box()["y"] == pytest.approx(edge, abs=1) if seen else tabs.bounding_box()["y"] < edge
+        assert stage.bounding_box()["y"] >= edge
 
 
 def test_what_a_step_leaves_out_is_as_the_figure_opens(tried):

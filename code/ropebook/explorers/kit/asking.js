@@ -56,10 +56,11 @@ export function asking(steps, figure, told) {
     const { answers, right, why } = step();
     const texts = answers.map((nodes) => textOf(nodes));
     const said = (at) => verdict(at === null ? null : texts[at], texts[right]);
-    // Until there is an answer, the longest one reserves the space.
+    // The longest verdict reserves the space before and after the answer.
     const longest = [...answers.keys()].sort((a, b) => said(b).length - said(a).length)[0];
-    const guess = state.phase === "asked" ? longest : state.guess;
-    parts.why.replaceChildren(html("strong", {}, said(guess)), " ", ...copies(why));
+    [[parts.why, state.guess], [parts.room, longest]].forEach(([place, guess]) => {
+      place.replaceChildren(html("strong", {}, said(guess)), " ", ...copies(why));
+    });
   }
 
   function finish(phase) {
@@ -140,15 +141,17 @@ function made() {
   const quiet = (text) => html("button", { type: "button", class: "rb-try-quiet" }, text);
   const [setUp, tell, again] = [quiet("Set up"), quiet("Just show me"), quiet("Try it again")];
   const why = html("p", { class: "rb-try-why" });
+  const room = html("p", { class: "rb-try-room" }); // an unseen text that reserves the space for the reason
   const next = html("button", { type: "button", class: "rb-button" }, "Next question");
   const asks = html("div", { class: "rb-try-asks" }, answers, html("div", { class: "rb-try-row" }, setUp, tell));
-  const tells = html("div", { class: "rb-try-tells" }, why, html("div", { class: "rb-try-row" }, next, again));
+  const tells = html("div", { class: "rb-try-tells" }, html("div", { class: "rb-try-said" }, why, room),
+    html("div", { class: "rb-try-row" }, next, again));
   const spoken = html("p", { class: "rb-hidden", "aria-live": "polite" });
   // A group rather than a landmark, because a page may have several.
   const root = html("div", { class: "rb-try", role: "group", "aria-label": "Try this" },
     html("p", { class: "rb-try-head" }, place, mark), question, html("div", { class: "rb-try-both" }, asks, tells),
     spoken);
-  return { root, place, mark, question, answers, setUp, tell, again, why, next, asks, tells, spoken };
+  return { root, place, mark, question, answers, setUp, tell, again, why, room, next, asks, tells, spoken };
 }
 
 const copies = (nodes) => nodes.map((node) => node.cloneNode(true));

@@ -198,7 +198,8 @@ const KINDS = {
 };
 
 // A row of buttons that change a whole-number dial within limits()[0] … limits()[1]. `noun` names what is counted.
-export function stepButtons({ change, listen, values }, trait, noun, limits) {
+// `letter` stands before the buttons, where the dial itself is not beside them.
+export function stepButtons({ change, listen, values }, trait, noun, limits, letter = "") {
   const within = (value) => Math.min(limits()[1], Math.max(limits()[0], value));
   const steps = [-16, -1, 1, 16].map((by) => {
     const name = `${count(Math.abs(by), noun)} ${by < 0 ? "back" : "forward"}`;
@@ -208,7 +209,8 @@ export function stepButtons({ change, listen, values }, trait, noun, limits) {
     return [button, by];
   });
   return {
-    row: html("div", { class: "rb-group" }, ...steps.map(([button]) => button)),
+    row: html("div", { class: "rb-group", ...(letter && { style: "align-items: center; gap: 0.25rem" }) },
+      ...(letter ? [html("strong", { "aria-hidden": "true" }, letter)] : []), ...steps.map(([button]) => button)),
     show() {
       const value = values()[trait];
       for (const [button, by] of steps) put(button, { "aria-disabled": value === within(value + Math.sign(by)) });

@@ -9,6 +9,7 @@ import { asking } from "./asking.js";
 import { isMet, settingsOf } from "./steps.js";
 import { STYLE } from "./style.js";
 import { takeaway } from "./takeaway.js";
+import { joined } from "./text.js";
 
 // In ms: the minimum time between two updates of the description while a figure plays. It is also how long the dials
 // must be idle before the address is updated.
@@ -108,8 +109,9 @@ export function mount(spec, { model, el, page }) {
     frame.more.open = wide;
   };
   const reveal = () => { // scrollIntoView would also leave space for the page's own padding
-    const { top } = frame.work.getBoundingClientRect();
-    if (!inSight(frame)) window.scrollBy(0, top - edgeOf(frame));
+    const tabs = tabsFit(frame, app.tabs);
+    const by = (tabs ? app.tabs : frame.work).getBoundingClientRect().top - edgeOf(frame);
+    if (!inSight(frame) || (tabs && by < 0)) window.scrollBy(0, by);
   };
   el.ropebook = {
     work, data: () => data, values: app.values, begin, reveal, isMet: met,
@@ -223,7 +225,8 @@ function frameOf(spec, app, page) {
   const foot = html("div", { class: "rb-foot" }, app.below);
   const note = typeof spec.note === "string" ? spec.note : spec.note(app.initial);
   const side = html("div", { class: "rb-side" }, asked, app.tools, panel, more);
-  const work = html("div", { class: "rb-work" }, html("div", { class: "rb-see" }, stage, words), side);
+  const see = html("div", { class: "rb-see" }, stage, words);
+  const work = html("div", { class: "rb-work" }, see, side);
   const look = { class: page ? "rb rb-paged" : "rb", role: "group", "aria-label": `Explorer: ${spec.title}` };
   const root = html("div", look,
     html("div", { class: "rb-body" },
@@ -234,7 +237,9 @@ function frameOf(spec, app, page) {
     setText(says, text);
     put(says, { class: seen ? "rb-says" : "rb-says rb-hidden" });
   };
-  return { root, work, stage, side, words, stats, summary, asked, panel, further, more, spoken, foot, height, say };
+  return {
+    root, work, see, stage, side, words, stats, summary, asked, panel, further, more, spoken, foot, height, say,
+  };
 }
 
 // The controls for the dials. Those essential to the figure are visible from the start.
@@ -255,6 +260,19 @@ function placeKnobs(dials, knobs, { asked, panel, further, more }, front) {
 
 function edgeOf({ work }) {
   return parseFloat(getComputedStyle(work).scrollMarginBlockStart) || 0;
+}
+
+// Whether a wide card has tabs, and the window is high enough for them, the picture, the words, the question and the
+// dials in question.
+function tabsFit(frame, tabs) {
+  const { work, see, side, asked } = frame;
+  const [row, { top }] = [tabs.getBoundingClientRect(), work.getBoundingClientRect()];
+  // The height is 0 in a narrow card. We don't use the place, because the picture stays in view while the page scrolls.
+  const { height } = see.getBoundingClientRect();
+  const beside = [side.querySelector(".rb-try"), asked].map((node) => node?.getBoundingClientRect());
+  const tall = Math.max(parseFloat(getComputedStyle(work).paddingBlockStart) + height,
+    ...beside.filter((box) => box?.height).map(({ bottom }) => bottom - top));
+  return row.height > 0 && height > 0 && edgeOf(frame) + top - row.top + tall <= innerHeight;
 }
 
 // Whether the picture, the words, the question and the dials in question are all within the window. None may be hidden
@@ -288,7 +306,7 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
       return html("div", {}, html("dt", {}, name), " ",
         html("dd", {}, html("span", look, value), " ", html("small", {}, ...unbroken(remark, NUMBERED))));
     }));
-    setText(summary, spec.describe(data, values));
+    setText(summary, joined(spec.describe(data, values)));
   }
   return {
     // Updates everything or, if the last full update was only a moment ago, just the dials in `passing`. Returns

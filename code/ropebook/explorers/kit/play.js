@@ -15,15 +15,17 @@ export const evenly = (trait, most, pace) => (values, seconds) => (values[trait]
 //   rewinds                   whether Play always starts over, unless the reader has paused just before
 //   ended                     optional: called when the animation stops
 //   step                      the number of seconds by which one press advances for readers who prefer reduced motion
+//   stepName                  the button's name for these readers
 // The animation stops when the reader moves a dial, when the figure is scrolled out of view, and at the end. While it
 // plays, whatever has the class rb-ahead is hidden. Returns a function that says whether it is playing.
-export function play(app, /** @type {Record<string, any>} */ { advance, again = {}, rewinds, ended, step = 1 }) {
+export function play(app, /** @type {Record<string, any>} */ options) {
+  const { advance, again = {}, rewinds, ended, step = 1, stepName = "Step" } = options;
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   const button = app.tools.appendChild(html("button", { type: "button", class: "rb-button" }));
   let run = null; // while it plays: the values at the start, the seconds since then, and the dials it has set
   let left = null; // the dials at which the animation last stopped
   const atEnd = () => advance(app.values(), 1e-3) === null;
-  const name = () => setText(button, run ? "Pause" : calm.matches ? "Step" : "Play");
+  const name = () => setText(button, run ? "Pause" : calm.matches ? stepName : "Play");
   const mark = (on) => button.closest(".rb").classList.toggle("rb-playing", on);
   const stop = () => {
     if (!run) return name();

@@ -119,7 +119,10 @@ ${variables((_, [, dark]) => dark)}
 .rb-facts dt { color: var(--rb-muted); font-weight: 400; }
 .rb .rb-head { margin-block-start: 0.75rem; font-weight: 600; }
 .rb-below pre { margin-block: 0.25rem; overflow-x: auto; }
-@container (max-width: 32.5rem) { .rb.rb .rb-facts { grid-template-columns: minmax(0, 1fr); } }
+@container (max-width: 32.5rem) {
+  .rb.rb .rb-facts { grid-template-columns: minmax(0, 1fr); }
+  .rb-below pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+}
 .rb .rb-summary {
   max-width: 88ch; min-height: 2.8em; margin-block-start: 0.25rem; font-size: 0.875rem; line-height: 1.4;
 }
@@ -270,7 +273,9 @@ ${variables((_, [, dark]) => dark)}
 .rb-try-question { margin-block: 0.125rem 0.375rem; font-weight: 600; }
 .rb-try-both { display: grid; }
 .rb-try-both > * { grid-area: 1 / 1; display: flex; flex-wrap: wrap; place-content: start; gap: 0.375rem 0.75rem; }
-.rb-try-why { flex: 1 1 20rem; }
+.rb-try-said { display: grid; flex: 1 1 20rem; }
+.rb-try-said > * { grid-area: 1 / 1; }
+.rb-try-room { visibility: hidden; }
 @container (min-width: 32.51rem) and (max-width: 47.99rem) { .rb-try-row { margin-inline-start: auto; } }
 .rb-try-both > [inert] { visibility: hidden; }
 .rb-try-answers { display: flex; flex-wrap: wrap; gap: 0.375rem; }
@@ -281,7 +286,7 @@ ${variables((_, [, dark]) => dark)}
   text-decoration: underline; text-decoration-color: var(--rb-grid); text-underline-offset: 0.2em; cursor: pointer;
 }
 .rb .rb-try-quiet:hover { color: var(--rb-1); text-decoration-color: currentcolor; }
-.rb-try-why strong { font-weight: 650; }
+.rb-try-said strong { font-weight: 650; }
 @container (max-width: 32.5rem) {
   .rb .rb-try :is(.rb-answer, .rb-button, .rb-try-quiet) { min-height: 2.75rem; }
   .rb-try { position: relative; }
@@ -295,13 +300,13 @@ ${variables((_, [, dark]) => dark)}
   .rb-stats small { font-size: 0.75rem; }
 }
 @container (max-width: 47.99rem) {
-  .rb-try-both > [inert] { display: none; }
+  .rb-try-both > [inert], .rb-try-room { display: none; }
 }
 .rb-hides-words :is(.rb-stats, .rb-summary), .rb-hides-curves .rb-tells, .rb-playing .rb-ahead { visibility: hidden; }
 .rb-covers { fill: var(--rb-paper); stroke: var(--rb-muted); stroke-dasharray: 2 4; rx: 4px; }
 .rb-hides-curves .rb-covers { visibility: visible; }
 .rb-hides-words .rb-words-all::before {
-  content: "What the figure says comes once you try it."; position: absolute; color: var(--rb-muted);
+  content: "Numbers and explanation appear once you try it."; position: absolute; color: var(--rb-muted);
 }
 
 .rb-takeaway { display: flex; flex-wrap: wrap; gap: 0 0.25rem; margin: 0 -0.5rem; }

@@ -12,6 +12,11 @@ export function tidy(value) {
   return `${mantissa} × 10${raised.join("")}`;
 }
 
+// Keeps what belongs together in one line, as in “Δ = 2” and “4.4 × 10⁻¹⁶”.
+export function joined(text) {
+  return text.replace(/ ([=×]) (?=\S)/g, "\u00a0$1\u00a0");
+}
+
 // 131072 → 131,072; for whole numbers and limits of dials
 export function grouped(number) {
   return number.toLocaleString("en-US", { maximumFractionDigits: 20 }).replace("-", "−");
