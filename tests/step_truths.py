@@ -18,7 +18,8 @@ TRUTHS = {
     ("attention", "shuffle", 1): "b.change < 1e-12",
     ("attention", "shuffle", 2): "least(b.changes) > 0.05",
     ("attention", "shuffle", 3): "[0, 1, 4].every((k) => b.changes[k] < 1e-12) && least(b.changes.slice(2, 4)) > 0.1",
-    ("attention_scale", "saturation", 1): "near(most(a.weights), 0.45, 0.005) && near(most(b.weights), 1, 0.01)",
+    ("attention_scale", "saturation", 1): "near(most(a.weights), 0.45, 0.005) && near(most(b.weights), 1, 0.01)"
+    " && top(a.weights) !== top(b.weights)",
     (
         "attention_scale",
         "saturation",
@@ -69,7 +70,8 @@ TRUTHS = {
     " && at('base=49000').firstNegative < 0",
     ("derivation", "lock", 1): "near(a.rope, b.rope, 1e-9) && Math.abs(a.added - b.added) > 1",
     ("derivation", "lock", 2): "near(a.rope, -1.83, 5e-3) && near(b.rope, -3.55, 5e-3)",
-    ("derivation", "turn", 1): "near(b.matrix[2], Math.sin(Math.PI / 4), 1e-3) && at('position=250').matrix[2] < 0.1",
+    ("derivation", "turn", 1): "near(b.matrix[2], Math.sin(Math.PI / 4), 1e-3) && at('position=250').matrix[2] < 0.1"
+    " && near(a.angles[7], 0.000316, 5e-7) && near(Math.PI / 4 / a.angles[7], 2484, 0.5)",
     ("derivation", "turn", 2): "(() => { const [x, y] = [0, 1].map((k) => b.turned[k] - b.start[k]);"
     " const off = Math.hypot(x, y) / b.before; return b.angles[0] === 44 && off > 0.01 && off < 0.1; })()",
     (
@@ -97,8 +99,8 @@ TRUTHS = {
     " && b.wavelengths.some((one) => one > 100 && one <= 128)"
     " && b.stretch[0].every((one, i) => b.wavelengths[i] <= 4096 || near(one, 4, 1e-9))",
     ("extrapolation_configured", "ramp", 1): "b.largest < a.largest && at('factor=2').largest < b.largest",
-    ("extrapolation_distances", "timelapse", 1): "top(b.errors) > 56 && top(b.errors) < 72 && b.errors[0] < 0.1"
-    " && b.errors.at(-2) < 0.1",
+    ("extrapolation_distances", "timelapse", 1): "top(b.errors) > 56 && top(b.errors) < 72 && b.errors[63] > 0.96"
+    " && b.errors[0] < 0.1 && b.errors.at(-2) < 0.1",
     ("intro", "arrows", 1): "near(a.between, b.between, 1e-9) && near(a.score, b.score, 1e-9)"
     " && ['query', 'key'].every((name) => { const [[x, y], [u, v]] = [a[name], b[name]];"
     " return near(Math.atan2(x * v - y * u, x * u + y * v), 5 * a.theta, 1e-9); })",

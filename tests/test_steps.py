@@ -96,6 +96,9 @@ def test_what_the_small_model_reads_is_as_its_steps_say():
     assert plain[TRAINED : TRAINED + 100].mean() < 1.3 * within  # it still reads well soon after the trained length
     assert plain[TRAINED + 130 : TRAINED + 160].mean() > 2.5 * within
     assert plain[TRAINED + 160 :].mean() > 3 * within
+    # the bump right after the trained length comes from the text
+    bump = slice(TRAINED, TRAINED + 20)
+    assert bits(768, method="yarn")[bump].mean() > plain[bump].mean() > 1.5 * within
     stretched = bits(768, method="linear")
     assert stretched[:TRAINED].mean() > 3 * within
     # nothing changes at the trained length

@@ -42,7 +42,7 @@ def test_the_advice_in_words():
         "Use Self-Extend. It keeps near distances exact and shortens far ones, so no angle is new up to its reach.",
         "Use dynamic NTK, and cache unrotated keys. Texts up to L stay as they are; at L′, angles still go 2.48 "
         "radians beyond those in training.",
-        "Set the base to 68,828, 6.88 times the trained one: no smaller whole number keeps every pair within its "
+        "Set the base to 68,828 (6.88 times the trained one): no smaller whole number keeps every pair within its "
         "trained angles.",
         "Use YaRN, then train the model further on texts of length L′.",
     ]
@@ -57,8 +57,8 @@ def test_the_rows_say_the_settings():
         "s = 4, f = 1.139",
         "W = 2,048, G = 8: reaches 18,432",
         "base 40,890 at L′, grows with the text",
-        "68,828, 6.88 times as large",
-        "s = 4, then texts of L′",
+        "68,828 (6.88 times as large)",
+        "s = 4, then trained on L′ tokens",
     ]
     assert known[0] == "no angle is new at any length"
     assert shorter == ["L′ is within L", *["not needed"] * 5]
@@ -103,7 +103,7 @@ def test_the_corners_in_words():
     assert known.startswith("All 64 pairs complete a turn within L = 4,096: no angle is new at L′")
     assert both.startswith("Both pairs complete a turn within L = 4,096: no angle is new at L′")
     assert huge.endswith("It is above those of the models in the list, which are at most 1,000,000.")
-    assert huge.startswith("Set the base to 3.8 × 10⁹⁵, ")
+    assert huge.startswith("Set the base to 3.8 × 10⁹⁵ (")
 
 
 def test_an_angle_that_would_be_rounded_to_zero_is_said_to_be_small():

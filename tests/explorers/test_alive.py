@@ -119,7 +119,7 @@ def test_the_words_say_what_was_found():
     ]  # short, so that a phone has room for the number
     assert [value for _, value, _ in stats] == [f"{within:.2f}", f"{beyond:.2f}", f"{start['bits'][279]:.2f}"]
     other = js.describe(Alive, [{**figure.dials(), "method": "linear"}])[0]
-    assert other.startswith("The model has not read the text at these settings yet.")
+    assert other == "The model has not read the text at these settings yet."
     for short in js.describe(Alive, [Alive(own="def f").dials(), Alive(length=256).dials()]):
         assert short.startswith("The text doesn’t go beyond the trained length.")
 

@@ -172,7 +172,7 @@ def test_the_score_in_words():
     assert unlike.endswith("The two sides of the query differ, because q is not k.")
     assert "Among the samples it is never negative" in smooth
     assert "There are no local maxima." in tiny
-    assert alike.endswith("local maxima. Both sides of the query look the same, because q\u00a0=\u00a0k.")
+    assert alike.endswith("local maxima. Equal distances on both sides give equal scores, because q\u00a0=\u00a0k.")
 
 
 def test_the_buttons_have_the_figures_of_the_module():

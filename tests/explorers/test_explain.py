@@ -124,12 +124,13 @@ def test_what_the_figure_says():
         ],
     )
     assert found == [
-        "35 of 64 pairs complete a turn within L. In a text of 131,072 tokens, 29 pairs meet new angles, by up to 6.26 "
-        "radians.",
-        "35 of 64 pairs complete a turn within L. In a text of 4,096 tokens, no pair meets a new angle.",
+        "Before scaling, 35 of 64 pairs complete a turn within L. In a text of 131,072 tokens, 29 pairs meet new "
+        "angles, by up to 6.26 radians.",
+        "Before scaling, 35 of 64 pairs complete a turn within L. In a text of 4,096 tokens, no pair meets a new "
+        "angle.",
         "The text cannot be read: the text is not JSON, which begins with {.",
-        "54 of 64 pairs complete a turn within L. In a text of 16,777,216 tokens, 10 pairs meet new angles, by up to "
-        "1,475 radians. 3 remarks below.",
+        "Before scaling, 54 of 64 pairs complete a turn within L. In a text of 16,777,216 tokens, 10 pairs meet new "
+        "angles, by up to 1,475 radians. 3 remarks below.",
         "1 of 64 pairs completes a turn within L. In a text of 8 tokens, no pair meets a new angle.",
         "Without the lengths, it is unknown which pairs meet new angles.",
         "Layers of type sliding_attention: 71 of 128 pairs complete a turn within L. In a text of 1,024 tokens, no "

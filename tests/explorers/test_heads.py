@@ -69,7 +69,7 @@ def test_a_head_in_words():
         mean, low, high = computed(Heads, layer=case["layer"], head=case["head"])["entropy"]
         assert found[:2] == ["Entropy", f"{mean:.1f}"]
         equal = round(torch.tensor(mean).exp().item())
-        assert found[2] == f"{low:.1f}–\u2060{high:.1f} nats, like {equal} equal weights"
+        assert found[2] == f"{low:.1f}–\u2060{high:.1f} nats, ≈ {equal} equal weights"
 
 
 def test_keys_walk_through_the_map():

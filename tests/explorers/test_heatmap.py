@@ -92,8 +92,8 @@ def test_what_stands_at_the_cursor():
     cursors = [{"position": 10, "entry": 2}, {"position": 11, "entry": 7}]
     kernel = oracle(Heatmap).compute(dials)["kernel"]
     assert js.inside(Heatmap, body, {"dials": dials, "cursors": cursors}) == [
-        f"Position 10, entry 2: sin 10θ₁ = {math.sin(1):.3f}. Similarity to 12 (2 away): {kernel[10]:.3f}.",
-        f"Position 11, entry 7: cos 11θ₃ = {math.cos(0.011):.2f}. Similarity to 12 (1 away): {kernel[11]:.3f}.",
+        f"Position 10, entry 2: sin 10θ₁ = {math.sin(1):.3f}. Similarity to 12 (2 away):\u00a0{kernel[10]:.3f}.",
+        f"Position 11, entry 7: cos 11θ₃ = {math.cos(0.011):.2f}. Similarity to 12 (1 away):\u00a0{kernel[11]:.3f}.",
     ]
 
 
@@ -111,10 +111,10 @@ def test_the_heatmap_in_words():
     kernel = oracle(Heatmap).compute(dials)["kernel"]
     lowest = int(np.argmin(kernel))
     assert many == (
-        f"The similarity to position 0 is {kernel[1]:.3f} one position away; it is lowest, "
-        f"−{-kernel[lowest]:.4f}, {lowest} positions away."
+        f"The similarity to position 0 is {kernel[1]:.3f} one position away. It is lowest "
+        f"{lowest} positions away, at −{-kernel[lowest]:.4f}."
     )
     assert alone == "With a single position there is no distance to measure."
-    assert "similarity to position 99 is 0.540 one position away; it is lowest, −1.00, 22 positions away" in alike
+    assert "similarity to position 99 is 0.540 one position away. It is lowest 22 positions away, at −1.00." in alike
     assert both == f"The similarity to position 0 is {kernel[1]:.3f} one position away."
-    assert between.endswith(f"{kernel[3]:.3f}, 3 positions away.")  # on both sides
+    assert between.endswith(f" 3 positions away, at {kernel[3]:.3f}.")  # on both sides

@@ -116,9 +116,9 @@ def test_the_ladder_in_words():
     ]
     full, one, none, same, known, single, both = js.describe(Ladder, cases)
     start = "18 of 64 pairs have not completed a turn within L = 4,096. At L′ = "
-    now = start + "16,384 the angles go 16.4 radians beyond those in training if no method is used"
-    assert full == f"{now}; 0.001 with position interpolation, 2.48 with NTK-aware and 0.001 with YaRN."
-    assert one == f"{now}; 0.001 with Llama 3.1."
+    now = start + "16,384 the angles go up to 16.4 radians beyond those in training if no method is used"
+    assert full == f"{now}, 0.001 radians with position interpolation, 2.48 with NTK-aware and 0.001 with YaRN."
+    assert one == f"{now}, and 0.001 radians with Llama 3.1."
     assert none == f"{now}."
     assert same == start + "4,096 no angle is new, because L′ equals L."
     assert known.startswith("All 64 pairs complete a turn within L = 8,192: they have been at every angle")

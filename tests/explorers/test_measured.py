@@ -279,11 +279,11 @@ def test_loss_in_words():
     found = computed(Measured)
     by, low, high = found["apart"][0][2]
     assert yarn == (
-        f"At byte 1,024, 4 times the trained length, YaRN (chosen β), s = 4 needs {two(-found['hereApart'][0])} fewer "
+        f"At byte 1,024, 4 times the trained length, YaRN (chosen β, s = 4) needs {two(-found['hereApart'][0])} fewer "
         f"bits than the model as trained. Over bytes 513 to 1,024, the difference is {signed(by)}. Its 95% interval, "
         f"{signed(low)} to {signed(high)}, does not contain 0."
     )
-    assert within.startswith("At byte 100, within the trained length, position interpolation, s = 4 needs ")
+    assert within.startswith("At byte 100, within the trained length, position interpolation (s = 4) needs ")
     assert "more bits than the model as trained. Over bytes 1 to 256, the difference is +" in within
     assert plain_one.startswith("At byte 1,500, 5.9 times the trained length, the model as trained needs ")
     assert re.search(r"the fewest and the most bits are those of ALiBi \(\d\.\d\d\) and .+ \(\d\.\d\d\), on", schemes)
@@ -316,11 +316,11 @@ def test_records_in_words():
     )
     assert far == (
         "Of the records planted 768 bytes before the question, the models find these shares: "
-        f"YaRN (chosen β), s = 4: {shares[0]}; as trained: {shares[1]}. Guessing finds 13%."
+        f"YaRN (chosen β, s = 4): {shares[0]}; as trained: {shares[1]}. Guessing finds 13%."
     )
     assert order == (
         "Of two records, 768 and 384 bytes back, the question asks for the first or the last. These shares of the "
-        f"answers are right: YaRN (chosen β), s = 4: {orders[0]}; as trained: {orders[1]}. "
+        f"answers are right: YaRN (chosen β, s = 4): {orders[0]}; as trained: {orders[1]}. "
         "Picking one at random is right 50% of the time."
     )
     assert "% in texts of 256; no positions: " in learned

@@ -35,7 +35,7 @@ def test_the_patches_in_words():
         "Both diagonal neighbours below score 93%."
     )
     assert line.startswith(
-        "Pairs rotate with the number of a patch, and the patch below has a number that is larger by 16. "
+        "Each pair rotates in proportion to a patch’s number, and the number of the patch below is larger by 16. "
     )
     left, right = (round(100 * score) for score in computed(Patches, form="line", dim=2)["slanted"][::-1])
     assert line.endswith(f"The diagonal neighbours below score {left}% on the left and {right}% on the right.")
@@ -50,7 +50,10 @@ def test_the_words_name_only_neighbours_within_the_image():
     cases = [{**Patches().dials(), "form": "line", "row": row, "column": column} for row, column in places]
     down_right, down_left = (f"{round(100 * score)}%" for score in computed(Patches, form="line")["slanted"])
     assert down_right != down_left
-    assert [text.partition("16. ")[2] for text in js.describe(Patches, cases)] == [
+    said = [text.partition("16. ") for text in js.describe(Patches, cases)]
+    steps = ["above is smaller", "above is smaller", "below is larger", "below is larger"]
+    assert [why.endswith(f"the patch {step} by ") for (why, *_), step in zip(said, steps, strict=True)] == [True] * 4
+    assert [neighbours for *_, neighbours in said] == [
         f"The diagonal neighbours above score {down_right} on the left and {down_left} on the right.",
         f"The diagonal neighbour above scores {down_right}.",
         f"The diagonal neighbour below scores {down_right}.",

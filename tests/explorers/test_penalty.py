@@ -113,8 +113,10 @@ def test_the_penalty_in_words():
     opening, same, far = js.describe(
         Penalty, [Penalty().dials(), Penalty(factor=1.0).dials(), Penalty(first=20, last=31, factor=8.0).dials()]
     )
-    lowest = re.match(r"Originally, the mean score is lowest at ([\d,]+) and rises by [\d.]+ up to 16,384\.", same)
+    lowest = re.match(
+        r"Originally, the mean score is lowest at ([\d,]+) tokens, then rises by [\d.]+ up to 16,384\.", same
+    )
     assert same == lowest[0]
     assert int(lowest[1].replace(",", "")) == computed(Penalty)["plainLowest"]
-    assert opening.startswith(f"{same} With pairs 22–26 slowed, it is lowest at ")
-    assert far.startswith(f"{same} With pairs 20–31 slowed, it ")
+    assert opening.startswith(f"{same} With pairs 22 to 26 slowed, it is lowest at ")
+    assert far.startswith(f"{same} With pairs 20 to 31 slowed, it ")

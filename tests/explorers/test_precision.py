@@ -156,13 +156,19 @@ def test_rounding_in_words():
         Precision(first=100),
         Precision(rounded="frequencies", dim=2),
         Precision(rounded="frequencies", dtype="float64"),
+        Precision(first=100_000),
     ]
     said = js.inside(Precision, "return input.map((d) => describe(compute(d), d));", [case.dials() for case in cases])
     assert said[0] == ("Only the finished cosine is rounded, so the error does not grow with the position.")
+    assert said[8] == (
+        "Near 100,063, bfloat16 numbers are 512 apart, so positions 100,000 to 100,063 all become 99,840 and share one "
+        "row."
+    )
     assert said[1] == "Near 1,063, bfloat16 numbers are 8 apart, so neighbouring positions share rows."
     assert said[2] == (
         "From position 65,520 on, float16 represents the positions as infinity, which has no cosine: the result is not "
-        "a number. Near 65,519, float16 numbers are 32 apart, so neighbouring positions share rows."
+        "a number. Near 65,519, float16 numbers are 32 apart, so positions 65,500 to 65,519 all become 65,504 and "
+        "share one row."
     )
     assert said[3] == (
         "From position 70,000 on, float16 represents the positions as infinity, which has no cosine: the result is not "

@@ -90,12 +90,13 @@ def test_the_ramp_in_words():
     cases = [Ramp(**one).dials() for one in ({}, {"truncate": False}, {"factor": 1}, {"base": 500}, outside)]
     rounded, exact, same, longer, none = js.describe(Ramp, cases)
     assert rounded == (
-        "The code’s ramp rises from pair 20 to pair 46. The two are furthest apart at pair 38, where the code’s "
-        "frequency is 3.04 times the paper’s."
+        "The code’s ramp rises from pair 20 to pair 46. The frequencies differ most at pair 38, where the code’s "
+        "is 3.04 times the paper’s."
     )
     assert exact.startswith("The code’s ramp rises from pair 20.94 to pair 45.03.")
     assert longer.startswith(
-        "The code’s ramp begins at pair 31 and would end at pair 67, after the last pair, which is pair 63. The two"
+        "The code’s ramp begins at pair 31 and would end at pair 67, after the last pair, which is pair 63. "
+        "The frequencies differ most"
     )
     assert none == (
         "The code’s ramp would begin at pair 4.17, after the last pair, which is pair 3. Its frequencies agree with "

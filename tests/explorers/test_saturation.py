@@ -66,7 +66,7 @@ def test_how_the_keys_share_the_weight_in_words():
     weights = [[0.1] * 10, [0.3, 0.25, *[0.09] * 5], [0.94, 0.06], [0.96, 0.04]]
     body = """return input.map((weights) => {
       const values = { dim: 8, n_keys: weights.length, scaled: true };
-      return describe({ weights }, values).match(/, (.*) when scores are divided by √d\\.$/)[1];
+      return describe({ weights }, values).match(/^With d = 8 and division by √d, (.*)\\.$/)[1];
     });"""
     assert js.inside(Saturation, body, weights) == [
         "10 keys share the weight",

@@ -94,13 +94,13 @@ def test_the_sweep_in_words():
     )
     assert "first falls below half of its peak at Δ = 449 and is never negative." in large
     assert one.endswith(
-        "On average it is 0. "
+        "On average it is about 0. "
         "All pairs rotate at the same speed, so the score is a single cosine, which never dies down."
     )
     assert pair.endswith("There is only one pair, so the score is a single cosine at any base.")
     bare = {"belowHalf": -1, "firstNegative": -1, "mean": -1e-5}
     words = js.inside(Sweep, "return describe(input, { base: 9, dim: 4, length: 20 });", bare)
-    assert words.endswith("the score stays above half of its peak and is never negative. On average it is 0.")
+    assert words.endswith("the score stays above half of its peak and is never negative. On average it is about 0.")
     names = js.inside(Sweep, "return input.map(baseName);", [1, 100, 500, 1000, 1e7, 1234.5])
     assert names == ["b = 1", "b = 100", "b = 500", "b = 10³", "b = 10⁷", "b = 1,234.5"]
     assert names == ["b = 1", "b = 100", "b = 500", "b = 10³", "b = 10⁷", "b = 1,234.5"]

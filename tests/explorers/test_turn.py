@@ -88,10 +88,12 @@ def test_the_turned_vector_in_words():
     assert "by 1 full turn and 41.1° more." in alone
     assert alone.endswith("Every pair has completed at least one turn.")
     assert f"10 full turns and {math.degrees(63) - 3600:.3f}° more" in far
-    assert far.endswith("2 of 4 pairs have not completed a turn yet.")
+    assert far.endswith("So far, 2 of 4 pairs have not completed a turn.")
     assert "by 0°." in home
     product = js.inside(Turn, "return [-2e-5, -0.002, 0.5].map((entry) => exact(entry));")
     assert product == ["0.000", "−0.002", "0.500"]  # not −0.000
+    small = js.inside(Turn, "return [-2e-5, -0.0003, 0.0003, 0.0006].map(entryText);")
+    assert small == ["0.000", "−0.0003", "0.0003", "0.001"]
     angles = [0, 2e-7, 0.005, 0.1, 1, 100]
     assert js.inside(Turn, "return input.map(degrees);", angles) == [
         "0°",
@@ -101,10 +103,11 @@ def test_the_turned_vector_in_words():
         "57.3°",
         "5729.6°",
     ]
-    assert js.inside(Turn, "return input.map(shortAngle);", [0, 1e-5, 0.006, 1.234, 123.4]) == [
+    assert js.inside(Turn, "return input.map(shortAngle);", [0, 1e-5, 0.006, 1.234, 123.4, 2485]) == [
         "0",
         "< 0.01",
         "0.01",
         "1.23",
         "123",
+        "2,485",
     ]

@@ -102,8 +102,8 @@ def test_limits_are_seen_with_the_focus_and_move_nothing(opened, width):
 
 def test_a_refusal_stands_under_its_own_field(opened):
     page = opened([Saturation()])
-    field = page.get_by_role("textbox", name="Head dimension d")
-    enter(page, "Head dimension d", 700)
+    field = page.get_by_role("textbox", name="Dimension d")
+    enter(page, "Dimension d", 700)
     why = page.locator(".rb-dial", has=field).locator(".rb-why")
     expect(why).to_have_text("700 is more than 512 (wider heads show nothing new). Still 64.")
     expect(why).to_be_visible()
@@ -115,7 +115,7 @@ def test_a_refusal_stands_under_its_own_field(opened):
     # when its own dial moves.
     page.get_by_role("slider", name="Number of keys, slider").press("ArrowRight")
     expect(why).to_be_visible()
-    page.get_by_role("slider", name="Head dimension d, slider").press("ArrowRight")
+    page.get_by_role("slider", name="Dimension d, slider").press("ArrowRight")
     expect(why).to_be_hidden()
     expect(field).to_have_attribute("aria-invalid", "false")
     expect(field).not_to_have_attribute("aria-describedby", why.get_attribute("id"))
@@ -123,13 +123,13 @@ def test_a_refusal_stands_under_its_own_field(opened):
 
 def test_escape_takes_back_what_was_typed(opened):
     page = opened([Saturation()])
-    field = page.get_by_role("textbox", name="Head dimension d")
+    field = page.get_by_role("textbox", name="Dimension d")
     field.fill("100")
     field.press("Escape")
     expect(field).to_have_value("64")
     field.press("Tab")
     assert dials(page)["dim"] == 64
-    enter(page, "Head dimension d", 700)
+    enter(page, "Dimension d", 700)
     field.press("Escape")
     expect(page.locator(".rb-dial", has=field).locator(".rb-why")).to_be_hidden()
 

@@ -47,8 +47,8 @@ def test_figures_come_alive(opened, over, shared):
 
 def test_a_number_can_be_typed_and_a_bad_one_is_refused_with_its_reason(opened):
     page = opened([Saturation()])
-    field, says = page.get_by_role("textbox", name="Head dimension d"), page.get_by_role("status")
-    slider = page.get_by_role("slider", name="Head dimension d, slider")
+    field, says = page.get_by_role("textbox", name="Dimension d"), page.get_by_role("status")
+    slider = page.get_by_role("slider", name="Dimension d, slider")
     for typed, reason in [
         ("700", "700 is more than 512 (wider heads show nothing new)"),
         ("0", "0 is less than 1 (a vector holds at least one number)"),
@@ -57,7 +57,7 @@ def test_a_number_can_be_typed_and_a_bad_one_is_refused_with_its_reason(opened):
     ]:
         field.fill(typed)
         field.press("Enter")
-        expect(says).to_have_text(f"Head dimension d: {reason}. Still 64.")
+        expect(says).to_have_text(f"Dimension d: {reason}. Still 64.")
         expect(says).to_have_attribute("aria-live", "polite")
         expect(field).to_have_value("64")
         assert dials(page)["dim"] == 64
@@ -68,7 +68,7 @@ def test_a_number_can_be_typed_and_a_bad_one_is_refused_with_its_reason(opened):
     expect(slider).to_have_value("1000")
     expect(slider).to_have_attribute("aria-valuetext", "512")
     expect(page.locator(".rb-stage")).to_contain_text("At d = 512")
-    reset = page.get_by_role("button", name="Reset Head dimension d to 64")
+    reset = page.get_by_role("button", name="Reset Dimension d to 64")
     expect(reset).to_have_attribute("aria-disabled", "false")
     reset.click()
     assert dials(page)["dim"] == 64
@@ -102,7 +102,7 @@ def test_sliders_by_mouse_and_keys(opened):
     page.get_by_role("switch", name="Divide by √d").focus()
     page.keyboard.press("Space")
     assert dials(page)["scaled"] is False
-    expect(page.locator(".rb-summary")).to_contain_text("not divided by √d")
+    expect(page.locator(".rb-summary")).to_contain_text("no division by √d")
 
 
 class Chooser(Explorer):
@@ -178,7 +178,7 @@ def test_readouts_and_summary_are_spoken_once_the_hand_rests(opened):
       for (let k = 0; k < 5; k += 1) slider.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
       return document.querySelector(".rb-hidden[aria-live=polite]").textContent;
     }"""
-    assert page.get_by_role("slider", name="Head dimension d").evaluate(pressed) == ""
+    assert page.get_by_role("slider", name="Dimension d").evaluate(pressed) == ""
     expect(spoken).to_contain_text("d = 87")
     words = spoken.inner_text()
     assert words.endswith(page.locator(".rb-summary").inner_text())
@@ -218,7 +218,7 @@ def test_a_setting_can_be_shared(opened, over):
     page.get_by_role("textbox", name="Sentence").fill("a & b=c 100% naïve")
     page.get_by_role("button", name="Move the picked word right").click()
     page.get_by_role("switch", name="Position signal").check()
-    page.get_by_role("textbox", name="Head dimension d").nth(0).fill("100")
+    page.get_by_role("textbox", name="Dimension d").nth(0).fill("100")
     page.get_by_role("switch", name="Divide by √d").nth(1).uncheck()
     hash_ = hash_of(page)
     assert "shuffle.order=4,0,2,3,1&shuffle.position=on" in hash_
@@ -286,7 +286,7 @@ def test_a_bad_address_is_refused_entry_by_entry(opened):
     )
     says = page.get_by_role("status")
     expect(says).to_contain_text("This figure has no dial “size”.")
-    expect(says).to_contain_text("Head dimension d in the address: 9999 is more than 512")
+    expect(says).to_contain_text("Dimension d in the address: 9999 is more than 512")
     expect(says).to_contain_text("Random draw in the address: “x” is not a number.")
     assert dials(page) == {"dim": 64, "n_keys": 16, "draw": 0, "scaled": True}
     assert hash_of(page) == "#saturation.n_keys=16"
@@ -525,9 +525,9 @@ def test_the_model_speaks_like_a_notebooks(opened):
 def test_two_views_of_one_model_show_the_same(opened):
     figure = Saturation()
     page = opened([figure, figure])
-    page.get_by_role("textbox", name="Head dimension d").first.fill("9")
-    page.get_by_role("textbox", name="Head dimension d").first.press("Enter")
-    expect(page.get_by_role("textbox", name="Head dimension d").nth(1)).to_have_value("9")
+    page.get_by_role("textbox", name="Dimension d").first.fill("9")
+    page.get_by_role("textbox", name="Dimension d").first.press("Enter")
+    expect(page.get_by_role("textbox", name="Dimension d").nth(1)).to_have_value("9")
     expect(page.locator(".rb-summary").nth(1)).to_contain_text("d = 9")
 
 
@@ -543,10 +543,10 @@ def test_a_view_that_is_closed_stops_listening(opened):
     page.wait_for_function("!!window.stopFigure")
     summary = page.locator(".rb-summary")
     page.evaluate("window.model.set('dim', 5)")
-    expect(summary).to_contain_text("d = 5,")
+    expect(summary).to_contain_text("d = 5 and")
     page.evaluate("() => { window.stopFigure(); window.model.set('dim', 6); }")
-    expect(summary).to_contain_text("d = 5,")
-    page.get_by_role("slider", name="Head dimension d").press("ArrowRight")
+    expect(summary).to_contain_text("d = 5 and")
+    page.get_by_role("slider", name="Dimension d").press("ArrowRight")
     assert page.evaluate("window.model.get('dim')") == 6
     assert hash_of(page) in ("", "#saturation.dim=5")  # on a busy machine the address may already contain d = 5
 

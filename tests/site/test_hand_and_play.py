@@ -146,7 +146,7 @@ def come_to_rest(page: Page) -> None:
 def test_a_thumb_that_scrolls_from_a_slider_leaves_the_dial_as_it_was(opened):
     # In a window as low as this, the picture doesn't stay in place over the slider.
     page = opened([Saturation(), Saturation()], viewport={"width": 390, "height": 560}, has_touch=True)
-    node = page.get_by_role("slider", name="Head dimension d, slider").last
+    node = page.get_by_role("slider", name="Dimension d, slider").last
     box = node.evaluate("e => { e.scrollIntoView({ block: 'center' }); return e.getBoundingClientRect().toJSON(); }")
     start = page.evaluate("scrollY")
     # upwards, far from where the slider's thumb is

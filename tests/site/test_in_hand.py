@@ -23,7 +23,7 @@ from ropebook.explorers.sweep import Sweep
 from ropebook.explorers.timelapse import Timelapse
 from ropebook.explorers.turn import Turn
 from tests.explorers import js
-from tests.site.figures import dials, words
+from tests.site.figures import dials, show_panel, words
 
 SCREEN = {"viewport": {"width": 1280, "height": 1000}}
 
@@ -143,6 +143,7 @@ def test_words_stand_upright_on_a_phone_and_are_dragged_up_and_down(opened):
     assert words(page) == ["the", "bit", "dog", "the", "man"]
     page.get_by_role("button", name="Move the picked word down").click()
     assert words(page) == ["the", "bit", "the", "dog", "man"]
+    show_panel(page, "Weights")
     rows = page.locator(".rb-cell").first.bounding_box()["y"]
     assert abs(rows - boxes[0]["y"]) < 6  # each word labels its own row
 

@@ -3,7 +3,7 @@
 import { CASES, dials, MODELS, MOST_BASE, NAMES } from "./advice.py";
 import { hundredths, invFreq, turnedPairs } from "./kit/rope.js";
 import { selfExtendGroup, selfExtendReach, yarnFactor } from "./kit/methods.js";
-import { allOf, capital, exact, tidy } from "./kit/text.js";
+import { allOf, capital, exact, grouped, tidy } from "./kit/text.js";
 import { snap } from "./kit/dials.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import { axis, lined, OUTLINED, pill, pillHalf, scale, textWidth } from "./kit/drawing.js";
@@ -133,16 +133,16 @@ function rowsOf(data, { trained_length: length, target_length: target, base, may
     cached: [`s = ${short(s)}, f = ${exact(attention)}`, target],
     tables: [`W = ${whole(window)}, G = ${whole(group)}: reaches ${whole(reach)}`, reach],
     short: [`base ${whole(grown)} at L′, grows with the text`, length, true],
-    base: young ? [`${whole(Math.ceil(raised))}, ${tidy(raised / base)} times as large`, target]
+    base: young ? [`${whole(Math.ceil(raised))} (${tidy(raised / base)} times as large)`, target]
       : ["as trained", length, true],
-    trained: [`s = ${short(s)}, then texts of L′`, target],
+    trained: [`s = ${short(s)}, then trained on L′ tokens`, target],
   };
   const cases = Object.entries(told).map(([name, [text, end, open = false]]) => ({
     name: NAMES[name], when: CASES[name], chosen: !stays(data) && name === may, reach: needed ? end : 0, open,
     text: needed ? text : "not needed", falls: false,
   }));
   const known = !needed ? "L′ is within L" : young ? "beyond L, angles are new" : "no angle is new at any length";
-  return [{ name: "As it is", when: "nothing is changed", text: known, reach: length, open: !young,
+  return [{ name: "No method", when: "nothing is changed", text: known, reach: length, open: !young,
     chosen: stays(data), falls: !stays(data) }, ...cases];
 }
 
@@ -198,7 +198,7 @@ function frame(plot, values) {
 
 // Formats a number without decimals, or as a power of ten if it would be too long to read.
 function whole(value) {
-  return value < 1e9 ? Math.round(value).toLocaleString("en-US") : tidy(value);
+  return value < 1e9 ? grouped(Math.round(value)) : tidy(value);
 }
 
 function short(value) {
@@ -220,7 +220,7 @@ const TAKE = {
   base: ({ raised }, { base }) => {
     const far = raised > MOST_BASE
       ? ` It is above those of the models in the list, which are at most ${whole(MOST_BASE)}.` : "";
-    return `Set the base to ${whole(Math.ceil(raised))}, ${tidy(raised / base)} times the trained one: no smaller `
+    return `Set the base to ${whole(Math.ceil(raised))} (${tidy(raised / base)} times the trained one): no smaller `
       + `whole number keeps every pair within its trained angles.${far}`;
   },
   trained: () => "Use YaRN, then train the model further on texts of length L′.",

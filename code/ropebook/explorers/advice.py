@@ -77,7 +77,7 @@ class Advice(Explorer):
     def _default_alt(self) -> str:
         return (
             "Six rows of bars, in which the row of the chosen case is marked, on a logarithmic axis of positions "
-            "with lines at the trained length L and the target length L′. The first row is the model as it is, "
+            "with lines at the trained length L and the target length L′. The first row is the model with no method, "
             "which reaches L. The other five each give a method and its settings: YaRN, Self-Extend and a larger "
             "base reach L′, while the bar of dynamic NTK is dotted beyond L because its base depends on the text."
         )

@@ -7,7 +7,7 @@ import { keptByIndex, keptByTurns } from "./kit/yarn.js";
 import { selfExtendGroup, yarnFactor } from "./kit/methods.js";
 import { count, exact, grouped, percent } from "./kit/text.js";
 import { html, put, redrawn, setText, svg } from "./kit/elements.js";
-import { axis, inColour, lined, NARROW, niceStep, scale, titled } from "./kit/drawing.js";
+import { axis, inColour, lined, NARROW, niceStep, scale, textWidth, titled } from "./kit/drawing.js";
 import { across, hand, ofDial } from "./kit/hand.js";
 import { levels, pathOf } from "./kit/intervals.js";
 import { styled } from "./kit/legend.js";
@@ -302,7 +302,7 @@ function curves(plot, data, { result }, width, read) {
     bottom, ...levels(plot, y, Array.from({ length: Math.floor(high / 2) + 1 }, (_, k) => 2 * k)),
     ...(last < TRAINED ? [] : [svg("path", { d: `M${limit},${top}V${floor}`, ...lined("2", 1.5) }),
       svg("text", { x: limit - 4, y: top + 10, "font-size": 12, "text-anchor": "end" }, `L = ${TRAINED}`)]),
-    svg("text", { x: to, y: floor + 34, "font-size": 12, "text-anchor": "end", class: "rb-quiet" }, "byte"),
+    ...byteNames(plot, x, read < last ? read : data.chosen),
     ...items.flatMap(({ points: whole, look, more }, k) => {
       const all = k ? whole : whole.slice(0, read); // the model as trained has been read before
       return [
@@ -317,6 +317,18 @@ function curves(plot, data, { result }, width, read) {
       ...inColour(look[0]), ...more,
     }, name)),
   ];
+}
+
+// Names the axis of bytes, and the byte at the dotted line. If there is no room for both, only the byte is named.
+function byteNames({ from, to, floor }, x, byte) {
+  const name = (at, anchor, look, said) => {
+    return svg("text", { x: at, y: floor + 34, "font-size": 12, "text-anchor": anchor, ...look }, said);
+  };
+  const said = `byte ${grouped(byte)}`;
+  const half = textWidth(said, 12) / 2;
+  const middle = Math.min(to - half, Math.max(from + half, x(byte)));
+  const both = middle + half + 12 < to - textWidth("byte", 12);
+  return [name(middle, "middle", {}, said), ...(both ? [name(to, "end", { class: "rb-quiet" }, "byte")] : [])];
 }
 
 // Shows a byte as a single character.
@@ -418,7 +430,7 @@ function letters({ text, last }, data, { result: { at } }, head, read) {
 const quoted = (byte) => (byte === 10 ? "a line break" : byte === 32 ? "a space" : `“${letterOf(byte)}”`);
 
 function stats({ means: [[within, beyond], [plainWithin, plain]], chosen, bits, shown }, { result }) {
-  const guessed = `${quoted(result.top[chosen - 1])} was likeliest, with ${percent(result.share[chosen - 1])}`;
+  const guessed = `likeliest: ${quoted(result.top[chosen - 1])}, ${percent(result.share[chosen - 1])}`;
   const against = (bar) => (nameOf(result.at) === METHODS.none ? "bits per byte"
     : `bits; as trained ${bar === undefined ? "…" : exact(bar, 2)}`);
   return [
@@ -430,11 +442,11 @@ function stats({ means: [[within, beyond], [plainWithin, plain]], chosen, bits, 
 }
 
 function describe({ means: [[, beyond]], row, shown, looked, fresh }, { result }) {
+  if (!fresh) return "The model has not read the text at these settings yet.";
   const most = row.indexOf(Math.max(...row));
   const attends = `Layer ${result.at.layer}, head ${result.at.head} attends most to ${quoted(shown[most])}, `
     + `${count(looked - most, "byte")} back: ${percent(row[most])}.`;
-  return `${fresh ? "" : "The model has not read the text at these settings yet. "}`
-    + `${beyond === undefined ? "The text doesn’t go beyond the trained length. " : ""}${attends}`;
+  return `${beyond === undefined ? "The text doesn’t go beyond the trained length. " : ""}${attends}`;
 }
 
 function parseOwn(text) {

@@ -269,8 +269,9 @@ function drawNumbers(/** @type {number[]} */ [left, middle, width], low, data, b
     ...block(middle + (low ? 64 : 88), "Score", ({ score }) => exact(score, 2), "ink"),
     svg("path", { d: `M${place(-MOST_SCORE)},${under}H${place(MOST_SCORE)}M${place(0)},${under - 5}v10`,
       ...lined("grid", 2) }),
-    svg("circle", { cx: place((before || data).score), cy: under, r: 8,
-      ...lined("ink", 1.5, "stroke-dasharray: 1 3") }),
+    svg("text", { x: place(0), y: under - 9, "font-size": 12, "text-anchor": "middle", class: "rb-quiet" }, "0"),
+    ...(before ? [svg("circle", { cx: place(before.score), cy: under, r: 8,
+      ...lined("ink", 1.5, "stroke-dasharray: 1 3") })] : []),
     svg("circle", { cx: place(data.score), cy: under, r: 6, style: "fill: var(--rb-ink)" }),
   ];
 }
@@ -289,7 +290,7 @@ function describe({ between, score, distance }) {
 
 export default explorer({
   title: "Two tokens, two arrows",
-  note: "Drag a word to move only that word, or drag the bar between the words to slide both.",
+  note: "Drag a word, or drag the bar between the words to slide both. Dots: an arrow’s direction at each position.",
   dials,
   compute,
   units: { theta: "radians per token", between: "radians", distance: "tokens" },

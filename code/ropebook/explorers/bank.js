@@ -48,7 +48,7 @@ function build(stage, app) {
     again: { position: 0 },
     step: 1,
   });
-  const steps = stepButtons(app, "position", "position", () => [0, MOST_LENGTH]);
+  const steps = stepButtons(app, "position", "position", () => [0, MOST_LENGTH], "m");
   app.tools.append(steps.row);
   const models = MODELS.map(([name, dim, base, length]) => [name, { dim, base, length }]);
   const showModel = presets(app, "A published model’s settings", "A model’s settings …", models);
@@ -151,7 +151,7 @@ function drawClocks(context, paints, area, { turns, last, tips, turned, unseen }
   context.lineCap = "butt";
   const every = turned === pairs;
   const note = [named && (wide || every) && "Turns so far.",
-    !every && (wide || !unseen) && "The sector shows how far a hand gets.",
+    !every && (wide || !unseen) && "Sector: how far a hand gets within L.",
     unseen > 0 && "Filled: an angle that does not occur within L."].filter(Boolean).join(" ");
   return [...titled(0, 0, every ? "Every hand makes a full turn within L"
     : svg("tspan", inColour("2"), "Orange: no full turn within L"), note),

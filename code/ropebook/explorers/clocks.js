@@ -74,7 +74,7 @@ const NEARBY = 4; // over more positions, the fastest hands would only flicker
 function build(stage, app) {
   const shown = panels(app, ["Digits", "Sinusoids", "Hands"], { least: 520, first: 2 });
   playPositions(app, MOST_POSITION, PACE);
-  const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION]);
+  const steps = stepButtons(app, "position", "position", () => [0, MOST_POSITION], "m");
   app.tools.append(steps.row);
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
@@ -235,7 +235,7 @@ function drawDigits(context, paints, box, data, dials) {
       drawSquares(context, squares[j], 2 ** (j + 1), start, x, y, paints.muted);
       drawCurve(context, bitWaves[j], buckets, y, paints["1"], false);
     },
-    row: (j) => [String(2 ** (j + 1)), String(digits[j]), digits[j] ? { "font-weight": 600 } : { class: "rb-quiet" }],
+    row: (j) => [grouped(2 ** (j + 1)), String(digits[j]), digits[j] ? { "font-weight": 600 } : { class: "rb-quiet" }],
   });
 }
 
@@ -245,7 +245,7 @@ function drawWaves(context, paints, box, data, dials) {
   return drawPanel(context, paints, box, data, dials, {
     title: "Sinusoids: sin mθᵢ",
     note: `${which}, fast to slow`,
-    heads: ["length λ", "value"],
+    heads: ["period λ", "value"],
     rows: shown.length,
     draw(k, x, y, buckets) {
       drawCurve(context, waves[k], buckets, y, paints["1"], true);
@@ -325,8 +325,8 @@ export default explorer({
   units: { start: "tokens", turns: "turns", wavelengths: "tokens" },
   build,
   stats: ({ wavelengths }) => [
-    ["Fastest hand", tidy(wavelengths[0]), "positions per turn"],
-    ["Slowest hand", tidy(wavelengths.at(-1)), "positions per turn"],
+    ["Fastest turn", tidy(wavelengths[0]), "positions"],
+    ["Slowest turn", tidy(wavelengths.at(-1)), "positions"],
   ],
   describe,
 });

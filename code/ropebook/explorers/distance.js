@@ -125,7 +125,7 @@ function build(stage, app) {
     again: { query: 0 },
   });
   const settings = FIGURES.map((figure) => {
-    const name = `d = ${figure.dim}, L = ${grouped(figure.length)}, query ${grouped(figure.query)}`;
+    const name = `d = ${figure.dim}, L = ${grouped(figure.length)}, m = ${grouped(figure.query)}`;
     return [name, { ...figure, base: 1e4, vectors: "ones" }];
   });
   const showFigure = presets(app, "Six published figures", "A published figure …", settings);
@@ -154,9 +154,9 @@ function build(stage, app) {
     const floor = height - UNDER;
     right = width - 8;
     const { levels, y } = upright(data, floor);
-    // Waves of the same speed never get out of step.
+    // Waves of the same speed never get out of step. And if no score is negative, the text doesn't reach far enough.
     const fewest = values.vectors === "slow" ? 4 : 2;
-    const swing = values.base > 1 && values.dim > fewest ? data.swing : Infinity;
+    const swing = values.base > 1 && values.dim > fewest && data.negativeAt >= 0 ? data.swing : Infinity;
     const x = scale([0, values.length - 1], [LEFT, right]);
     const context = fitCanvas(canvas, width, height);
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
@@ -234,7 +234,7 @@ function names(width, { per }, { vectors, draw }) {
     slow: "The entries are 1 in the slower half of the pairs.",
   }[vectors];
   const computed = CLOSE.length + SPOTS.length;
-  const sampled = per > 1 && width >= 620 ? ` Of ${grouped(per)} distant keys, ${computed} are computed.` : "";
+  const sampled = per > 1 && width >= 620 ? ` Of every ${grouped(per)} distant keys, ${computed} are computed.` : "";
   const which = width < 620 ? "Score with a key at each position" : "Score of the query with a key at each position";
   return titled(0, 0, which, whose + sampled);
 }
@@ -256,16 +256,28 @@ function beside(x, y, anchor, text) {
   return svg("text", { x, y, "font-size": 12, "font-weight": 600, "text-anchor": anchor, ...OUTLINED }, text);
 }
 
+// Names the size of the score far away: above the curve, or just above the upper dashed line if “query” is there.
+function farSize(y, { swing, high }, right, onLeft) {
+  const size = `${right > 560 ? "typical size " : ""}far away: ± ${tidy(swing)}`;
+  const span = textWidth(size, 12, 600);
+  const from = onLeft ? LEFT + 4 : right - span;
+  const indexAt = (place) => Math.round(((place - LEFT) / (right - LEFT)) * (high.length - 1));
+  const crest = y(Math.max(swing, ...high.slice(indexAt(from), indexAt(from + span) + 1)));
+  const line = y(swing) + (y(swing) < TOP + 8 ? 14 : -5);
+  return beside(from, crest > TOP + 20 ? crest - 5 : line, "start", size);
+}
+
 // Marks the query, the lowest score, the closest key whose score is below 0, and the size of the score far away.
-function marks(x, y, { least, leastAt, negativeAt, swing }, query, right, floor) {
-  const at = Math.min(right - textWidth("query", 12) / 2, x(query));
+function marks(x, y, data, query, right, floor) {
+  const { least, leastAt, negativeAt, swing } = data;
+  const half = textWidth("query", 12) / 2;
+  const at = Math.min(right - half, Math.max(LEFT + half, x(query)));
   const [lowest, first, zero] = [x(leastAt), x(negativeAt), y(0)];
   const onLeft = lowest > (LEFT + right) / 2; // whether the right half is taken by the mark of the lowest score
   const side = (place, height, gap, text) => { // to the right of a mark, or to its left if there is no room
     const fits = place + gap + textWidth(text, 12, 600) < right;
     return [fits ? place + gap : place - gap, height, fits ? "start" : "end", text];
   };
-  const above = y(swing) + (y(swing) < TOP + 8 ? 14 : -5); // just above the upper dashed line, unless “query” is there
   const low = Math.min(floor - 6, y(least) + 4);
   const near = negativeAt >= 0 && Math.abs(first - lowest) < 160 && Math.abs(zero + 15 - low) < 16;
   const heights = { first: zero + 15, lowest: near ? low + (low < floor - 22 ? 16 : -32) : low };
@@ -279,8 +291,7 @@ function marks(x, y, { least, leastAt, negativeAt, swing }, query, right, floor)
     svg("circle", { cx: lowest, cy: y(least), r: 5.5,
       style: "fill: var(--rb-paper); stroke: var(--rb-ink); stroke-width: 2.5" }),
     beside(...side(lowest, heights.lowest, 11, "lowest")),
-    ...(y(swing) < TOP ? [] : [beside(onLeft ? LEFT + 4 : right, above, onLeft ? "start" : "end",
-      `${right > 560 ? "pairs " : ""}out of step: ± ${tidy(swing)}`)]),
+    ...(y(swing) < TOP ? [] : [farSize(y, data, right, onLeft)]),
   ];
 }
 
@@ -296,15 +307,14 @@ function describe({ per, reach, home, least, leastAt, negativeAt, maxima }, { qu
     : ` There ${maxima === 1 ? "is 1 local maximum" : `are ${maxima || "no"} local maxima`}.`;
   const sides = query === 0 || query === length - 1 ? ""
     : vectors === "random" ? " The two sides of the query differ, because q is not k."
-      : " Both sides of the query look the same, because q = k.";
+      : " Equal distances on both sides give equal scores, because q = k.";
   return `At the query’s own position the score is ${tidy(home)}. `
     + `${first}. Its lowest value${seen} is ${tidy(least)}, ${lowest}.${peaks}${sides}`;
 }
 
 export default explorer({
   title: "The score against distance",
-  note: "Drag across the picture to move the query. The menu sets the dials for one of six figures in widely read "
-    + "notes, at base 10⁴.",
+  note: "Drag across the picture to move the query. The menu holds the settings of six published figures.",
   dials,
   compute,
   units: { reach: "tokens", leastAt: "tokens", negativeAt: "tokens" },

@@ -121,18 +121,19 @@ function drawn(data, width, height) {
       }).join(""),
       ...lined(colour, size),
     })),
-    ...names(dots, x, y, [from, to, floor], marks),
+    ...names(dots, x, y, [from, to, floor], marks, lengths),
     ...marks.flatMap(({ middle, at, text }) => pill(middle, at, text)),
     ...pairAxis(x, data.long.length, [from, to], floor),
   ];
 }
 
 // The names of the pairs' states beside the dots: below those of the fast pairs, and above the others. The name of the
-// thin lines is below their ends. A name moves away from the dots where another text is in its way.
-function names(dots, x, y, [from, to, floor], marks) {
-  const taken = marks.map(({ middle, at, text }) => {
-    return [middle - pillHalf(text), middle + pillHalf(text), at - 12, at + 12];
-  });
+// thin lines is below their ends. A name moves away from the dots where another text or a length's line is in its way.
+function names(dots, x, y, [from, to, floor], marks, lengths) {
+  const taken = [
+    ...marks.map(({ middle, at, text }) => [middle - pillHalf(text), middle + pillHalf(text), at - 12, at + 12]),
+    ...lengths.map(([, one]) => [from, to, y(one) - 6, y(one) + 4]),
+  ];
   const name = (text, colour, right, height, by) => {
     const width = textWidth(text, 12, 600);
     const left = Math.min(to - width, Math.max(from + 4, right - width));
@@ -196,7 +197,7 @@ function wordsOf({ error, words, findings, snippets }) {
   ];
 }
 
-function describe({ error, kinds, name, long, near, far, turned, beyond, fresh, findings }) {
+function describe({ error, kinds, name, plain, long, near, far, turned, beyond, fresh, findings }) {
   if (error) return `The text cannot be read: ${error.replace(/^[a-z-]+: /, "")}.`; // without the error's name
   if (!kinds) return "Nothing rotates in this model.";
   const said = (sentence) => (kinds > 1 ? `${name}: ${sentence}` : capital(sentence));
@@ -204,7 +205,9 @@ function describe({ error, kinds, name, long, near, far, turned, beyond, fresh, 
   if (!long.length) return `${said("the file does not determine the frequencies.")}${odd}`;
   if (near === null) return `${said("without the lengths, it is unknown which pairs meet new angles.")}${odd}`;
   const known = turned.filter(Boolean).length;
-  const whole = `${known} of ${count(long.length, "pair")} ${known === 1 ? "completes" : "complete"} a turn within L`;
+  const scaled = long.some((_, i) => moved({ plain, long }, i));
+  const whole = `${scaled ? "before scaling, " : ""}${known} of ${count(long.length, "pair")} `
+    + `${known === 1 ? "completes" : "complete"} a turn within L`;
   const who = fresh ? `${count(fresh, "pair")} ${fresh === 1 ? "meets" : "meet"} new angles, by up to `
     + `${tidy(Math.max(...beyond))} radians` : "no pair meets a new angle";
   return `${said(`${whole}. In a text of ${grouped(far)} tokens, ${who}.`)}${odd}`;

@@ -136,7 +136,7 @@ class Explain(Explorer):
         min=0,
         max=MOST_LENGTH,
         log=True,
-        label="Length to read (0: the file's)",
+        label="Length to read (0: the file’s)",
         below="0 stands for the length in the file",
         above="no model reads texts that long",
         note="Tokens that the model should read. 0: the length in the file.",

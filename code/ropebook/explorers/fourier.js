@@ -249,11 +249,13 @@ function names({ wide, width, left }, data, { distance }) {
   const coloured = (text, colour) => svg("tspan", inColour(colour), text);
   const [at, room] = [`Δ = ${grouped(distance)}`, width - left];
   const fitting = [`The products at ${at}`, `At ${at}`].find((one) => textWidth(one, 14, 600) < room);
+  const [adds, takes] = [["Blue adds", "orange takes away"], ["adds", "takes away"]].find((both) => {
+    return textWidth(both.join(", "), 12) < room;
+  }) ?? ["adds", "takes"];
   return [
     ...titled(0, 0, wide ? "One wave for each pair of dimensions" : "One wave for each pair",
       which),
-    ...titled(left, 0, fitting ?? at,
-      coloured(wide ? "Blue adds" : "adds", "1"), ", ", coloured(wide ? "orange takes away" : "takes", "2")),
+    ...titled(left, 0, fitting ?? at, coloured(adds, "1"), ", ", coloured(takes, "2")),
   ];
 }
 
@@ -273,10 +275,12 @@ function sumName({ wide, sumTop, panel }, { size }, { summed, distance }) {
 }
 
 // Draws each pair's product as a bar. Each bar begins where the previous one ends, and the last one ends at the score.
-function bars(/** @type {any} */ { across, right, numbers, top, floor }, { products, score }, { summed }) {
+function bars(/** @type {any} */ { across, left, right, width, numbers, top, floor }, { products, score }, { summed }) {
   const pitch = (floor - top) / products.length;
   const thick = pitch < 4 ? pitch : Math.min(14, pitch * 0.6);
   const drawn = { 1: "", 2: "" }; // the path of all bars of each colour
+  const total = tidyShort(score);
+  const half = textWidth(total, 12) / 2;
   let line = `M${across(0)},${top}`;
   let sum = 0;
   products.slice(0, summed).forEach((product, i) => {
@@ -292,6 +296,9 @@ function bars(/** @type {any} */ { across, right, numbers, top, floor }, { produ
     svg("path", { d: `${line}V${floor}`, ...stroke("grid") }),
     ...["1", "2"].map((name) => svg("path", { d: drawn[name], class: "rb-bars", ...inColour(name) })),
     svg("path", { d: `M${across(score).toFixed(2)},${floor}l-5,8h10Z`, style: "fill: var(--rb-ink)" }),
+    quietText(across(0), top - 10, "0", { "text-anchor": "middle" }),
+    quietText(Math.min(width - half, Math.max(left + half, across(score))), floor + 21, total,
+      { "text-anchor": "middle" }),
     ...(numbers ? products.map((product, i) => svg("text", {
       x: right + 8, y: top + (i + 0.5) * pitch + 4, "font-size": 12,
       ...inColour(i >= summed ? "grid" : product < 0 ? "2" : "1"),

@@ -4,7 +4,7 @@
 import { BAND, dials, EDGES, HEADS, LAYERS, MEASURES, NATS, WEIGHTS } from "./heads.py";
 import { exact, percent } from "./kit/text.js";
 import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
-import { axis, inColour, lined, NARROW, OUTLINED, scale, titled } from "./kit/drawing.js";
+import { axis, inColour, lined, NARROW, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { explorer } from "./kit/mount.js";
@@ -31,10 +31,11 @@ function compute({ measure, layer, head, found }) {
 // ---- On the page ----
 
 const [LEFT, RIGHT] = [42, 10];
-const HEADING = 44; // above a panel
+const HEADING = 50; // above a panel
 const AXIS = 38; // below it
+const GAP = 8; // between the rows of panels
 const SHADES = 24;
-const LEAST = 310; // the height that both rows of panels need
+const LEAST = 330; // the height that both rows of panels need
 
 function build(stage, app) {
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
@@ -82,8 +83,8 @@ function moved(key, { layer, head }) {
 function layoutOf(width, most, shown) {
   const free = most - HEADING - AXIS;
   const both = shown === null;
-  const mapHeight = both ? Math.min(180, Math.round(0.42 * (free - HEADING - AXIS))) : Math.min(220, free);
-  const top = both ? HEADING + mapHeight + AXIS + HEADING : HEADING;
+  const mapHeight = both ? Math.min(180, Math.round(0.42 * (free - HEADING - AXIS - GAP))) : Math.min(220, free);
+  const top = both ? HEADING + mapHeight + AXIS + GAP + HEADING : HEADING;
   const barHeight = both ? Math.min(150, most - top - AXIS) : Math.min(220, free);
   const each = (width - 2 * LEFT - 2 * RIGHT) / 2;
   return {
@@ -144,6 +145,11 @@ function bars([left, top, width, height], values, places, barWidth) {
   ];
 }
 
+// The first of the texts that fits, or the last one.
+function fitting(room, ...texts) {
+  return texts.find((text) => textWidth(text, 12) < room) ?? texts.at(-1);
+}
+
 function drawShares({ narrow, shares: place }, { shares }, { layer, head }) {
   const [left, top, width, height] = place;
   const step = width / shares.length;
@@ -153,11 +159,12 @@ function drawShares({ narrow, shares: place }, { shares }, { layer, head }) {
   const band = at((BAND[0] + BAND[1]) / 2);
   return [
     ...titled(0, top - HEADING, `Layer ${layer}, head ${head}`,
-      narrow ? "share of each pair" : "share of each pair in the lengths"),
+      fitting(width + LEFT - 6, "each pair’s share of query length × key length",
+        "share of query length × key length", "share of each pair")),
     svg("rect", { x: at(BAND[0] - 0.5), y: top, width: (BAND[1] - BAND[0] + 1) * step, height,
       style: "fill: var(--rb-2); fill-opacity: 0.22" }),
     ...bars(place, shares, shares.map((_, pair) => at(pair)), Math.max(1.5, step - 1)),
-    svg("text", { x: band, y: top + 12, "font-size": 11, "text-anchor": "middle", ...OUTLINED, ...inColour("2") },
+    svg("text", { x: band, y: top - 4, "font-size": 11, "text-anchor": "middle", ...inColour("2") },
       `${BAND[0]}–${BAND[1]}`),
     bottom,
     quietText(left + width / 2, top + height + 33, narrow ? "pair" : "pair, from the fastest",
@@ -171,15 +178,15 @@ function drawWeights({ narrow, weights: place }, { weights }) {
   const step = (width - gap) / weights.length;
   const at = (k) => left + (k + 0.5) * step + (k ? gap : 0);
   const bottom = svg("g", { transform: `translate(0 ${top + height})` });
-  const named = step < 16 ? [0, 2, 6, 11] : step < 24 ? [0, 1, 2, 4, 6, 8, 11] : [0, 1, 2, 4, 5, 6, 7, 8, 11];
+  const named = step < 16 ? [0, 2, 6, 10] : [0, 1, 2, 4, 6, 8, 10];
   axis(bottom, "bottom", at, named, (k) => (k ? String(EDGES[k - 1]) : "1st"));
   return [
     ...titled(left - LEFT, top - HEADING, "Its attention",
       narrow ? "by distance" : "to the 1st token, then by distance"),
     ...bars(place, weights, weights.map((_, k) => at(k)), step - 2),
     bottom,
-    quietText(left + width / 2, top + height + 33, narrow ? "distance" : "distance, from … tokens on",
-      { "text-anchor": "middle" }),
+    quietText(left + width / 2, top + height + 33, fitting(width + 2 * RIGHT, "distance in tokens (start of each bin)",
+      "distance (start of each bin)", "distance"), { "text-anchor": "middle" }),
   ];
 }
 
@@ -199,13 +206,13 @@ function ranged([mean, low, high]) {
 function spreadOf({ entropy: [mean, low, high] }) {
   const equal = Math.max(1, Math.round(Math.exp(mean)));
   const like = equal === 1 ? "a single weight" : `${equal} equal weights`;
-  return ["Entropy", exact(mean, 1), `${exact(low, 1)}${TO}${exact(high, 1)} nats, like ${like}`];
+  return ["Entropy", exact(mean, 1), `${exact(low, 1)}${TO}${exact(high, 1)} nats, ≈ ${like}`];
 }
 
 export default explorer({
   title: "What do the heads of a real model look at?",
-  note: "Click a head in the map, or use the arrow keys. Numbers are means over four texts, and ranges. The model is "
-    + `SmolLM2-135M with ${WEIGHTS}.`,
+  note: "Click a head in the map, or use the arrow keys. Large numbers are means over four texts; small ones are "
+    + `ranges. The model is SmolLM2-135M with ${WEIGHTS}.`,
   dials,
   compute,
   units: { entropy: "nats" },

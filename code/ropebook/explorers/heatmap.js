@@ -129,7 +129,7 @@ function readOut({ position, entry }, { kernel }, { base, dim, reference }) {
   const [name, value] = entry % 2 ? ["cos", Math.cos(angle)] : ["sin", Math.sin(angle)];
   const [here, away] = [position, Math.abs(position - reference)].map(grouped);
   return `Position ${here}, entry ${entry}: ${name} ${here}θ${lowered(pair)} = ${tidy(value)}. `
-    + `Similarity to ${grouped(reference)} (${away} away): ${tidy(kernel[position])}.`;
+    + `Similarity to ${grouped(reference)} (${away} away):\u00A0${tidy(kernel[position])}.`;
 }
 
 function build(stage, app) {
@@ -306,7 +306,8 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
       "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
     }, name)),
   ]);
-  setText(frame.kernelNote, `Σ cos θᵢΔ over d/2 = ${dim / 2}, where Δ = m − ${grouped(reference)}`);
+  const product = `Product of the two encodings, divided by d/2 = ${dim / 2}`;
+  setText(frame.kernelNote, textWidth(product, 12) > width ? `Product of encodings, divided by ${dim / 2}` : product);
   redrawn(frame.levels, () => levels.map((level) => svg("line", {
     x1: LEFT, x2: right, y1: y(level), y2: y(level), style: `stroke: var(--rb-${level ? "grid" : "muted"})`,
   })));
@@ -341,7 +342,7 @@ function describe({ kernel }, { length, reference }) {
   const next = kernel[reference + 1] ?? kernel[reference - 1];
   const far = Math.abs(lowest - reference); // the curve is symmetric, so two positions may be this far away
   return `The similarity to position ${grouped(reference)} is ${tidy(next)} one position away`
-    + `${far > 1 ? `; it is lowest, ${tidy(kernel[lowest])}, ${grouped(far)} positions away` : ""}.`;
+    + `${far > 1 ? `. It is lowest ${grouped(far)} positions away, at ${tidy(kernel[lowest])}` : ""}.`;
 }
 
 export default explorer({
@@ -352,9 +353,9 @@ export default explorer({
   compute,
   units: { wavelengths: "tokens" },
   build,
-  stats: ({ wavelengths, turned }, { dim, length }) => [
+  stats: ({ wavelengths, turned }, { dim }) => [
     ["Longest wavelength", tidy(wavelengths.at(-1)), "positions"],
-    ["Pairs with a full turn", String(turned), `of ${dim / 2}, by position ${grouped(length - 1)}`],
+    ["Pairs with a full turn", String(turned), `of ${dim / 2}`],
   ],
   describe,
 });

@@ -197,6 +197,7 @@ function ladder(plot, data, dials) {
   });
   const lines = [[dials.trained_length, ""], [data.target, "6 4"]];
   const curves = stretch.map((by) => by.map((one, i) => y(wavelengths[i] * one)));
+  const levels = lines.map(([length]) => wavelengths.map(() => y(length)));
   const marks = lengthMarks(plot, data, dials);
   const taken = marks.map((mark) => ({ x: mark.at, y: mark.y + 4.5, width: mark.width }));
   return [
@@ -206,7 +207,8 @@ function ladder(plot, data, dials) {
     ...lines.map(([length, dashes]) => svg("path", { d: level(plot, y(length)), ...styled(["ink", 1.5, dashes]) })),
     ...shown.map((name, k) => svg("path", { d: curve(plot, curves[k]), ...styled(METHODS[name].look) })),
     dots("1", 0, turned), dots("2", turned, pairs),
-    ...(lower || dials.factor === 1 ? [] : names(plot, shown, [...curves, wavelengths.map(y)], [top, floor], taken)),
+    ...((lower && shown.length > 2) || dials.factor === 1 ? []
+      : names(plot, shown, [...curves, wavelengths.map(y), ...(lower ? levels : [])], [top, floor], taken)),
     ...marks.flatMap((mark) => pill(mark.at + mark.width / 2, mark.y, mark.text)),
   ];
 }
@@ -257,15 +259,15 @@ function describe({ target, wavelengths, turned, beyond, shown, left }, { traine
   const start = `${young} of ${pairs} pairs ${young === 1 ? "has" : "have"} not completed a turn within `
     + `L = ${grouped(trained_length)}. At L′ = ${grouped(target)} `;
   if (!beyond) return `${start}no angle is new, because L′ equals L.`;
-  const methods = shown.map((name, k) => `${radians(left[k])} with ${METHODS[name].title}`);
-  const list = methods.length > 1 ? `${methods.slice(0, -1).join(", ")} and ${methods.at(-1)}` : methods.join("");
-  const now = `${start}the angles go ${radians(beyond)} radians beyond those in training if no method is used`;
-  return list ? `${now}; ${list}.` : `${now}.`;
+  const methods = shown.map((name, k) => `${radians(left[k])}${k ? "" : " radians"} with ${METHODS[name].title}`);
+  const list = methods.length > 1 ? `, ${methods.slice(0, -1).join(", ")} and ${methods.at(-1)}`
+    : methods.map((only) => `, and ${only}`).join("");
+  return `${start}the angles go up to ${radians(beyond)} radians beyond those in training if no method is used${list}.`;
 }
 
 export default explorer({
   title: "The wavelength ladder",
-  note: "Drag L and L′. Switch methods on under “More dials”.",
+  note: "Drag L and L′. More methods are under “More dials”.",
   dials,
   compute,
   units: { target: "tokens", wavelengths: "tokens", beyond: "radians", left: "radians" },

@@ -5,7 +5,7 @@ import { cosSinGrid, dot, fourierSum, hundredths, invFreq, lastCall, normals, si
 import { allOf, exact, grouped, lowered, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import {
-  arrowPath, axis, circlePath, inColour, levelsOf, lined, niceStep, OUTLINED, scale, titled,
+  arrowPath, axis, circlePath, inColour, levelsOf, lined, niceStep, OUTLINED, scale, textWidth, titled,
 } from "./kit/drawing.js";
 import { across } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
@@ -235,6 +235,8 @@ function buildCurves() {
     rope: svg("path", { class: "rb-tells", ...lined("1", 2.5) }),
     marker: svg("path", lined("ink", 1.5)),
     dots: svg("g", { class: "rb-tells" }),
+    later: svg("text", { class: "rb-covers", visibility: "hidden", "font-size": 12, "text-anchor": "middle",
+      style: "fill: var(--rb-muted); stroke: none" }, "The scores appear once you guess or slide."),
   };
   return { ...curves, group: svg("g", {}, ...Object.values(curves)) };
 }
@@ -245,8 +247,10 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   const x = scale([0, SHIFTS - 1], [from, to]);
   const y = scale([levels[0], levels.at(-1)], [floor, high]);
   const name = `Score ${dim === 2 ? "of" : "over"} ${allOf(dim / 2, "pair")}`;
-  redrawn(curves.titles, () => titled(0, high - 52, name, svg("tspan", inColour("1"), "RoPE ⟨Rₘq, Rₙk⟩"), "  and  ",
-    svg("tspan", inColour("muted"), "sinusoidal ⟨q + PEₘ, k + PEₙ⟩")));
+  const [rotated, summed] = [["RoPE ⟨Rₘ₊ₜq, Rₙ₊ₜk⟩", "sinusoidal ⟨q + PEₘ₊ₜ, k + PEₙ₊ₜ⟩"],
+    ["RoPE ⟨Rq, Rk⟩", "sinusoidal ⟨q + PE, k + PE⟩"]].find((both, k) => k || textWidth(both.join(" and "), 12) < to);
+  redrawn(curves.titles, () => titled(0, high - 52, name, svg("tspan", inColour("1"), rotated), " and ",
+    svg("tspan", inColour("muted"), summed)));
   put(curves.levels, { d: levels.map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });
   put(curves.up, { transform: `translate(${from} 0)` });
   axis(curves.up, "left", y, levels, (level) => exact(level, 0));
@@ -254,6 +258,7 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   const tick = niceStep(SHIFTS, (to - from) / 60);
   axis(curves.across, "bottom", x, Array.from({ length: Math.ceil(SHIFTS / tick) }, (_, k) => k * tick));
   put(curves.name, { x: (from + to) / 2, y: floor + 38 });
+  put(curves.later, { x: (from + to) / 2, y: high + tall / 2 });
   const point = (value, t) => `${hundredths(x(t))},${hundredths(y(value))}`;
   const path = (scores) => `M${Array.from(scores, point).join("L")}`;
   put(curves.added, { d: path(addedCurve) });
@@ -271,16 +276,23 @@ function describe({ addedCurve }, { m, n, shift }) {
     + `from ${exact(least, 2)} to ${exact(most, 2)}.`;
 }
 
+// How much a score has changed since shift 0.
+function since(change) {
+  if (change === 0) return "unchanged";
+  if (Math.abs(change) < 1e-9) return "changed only by rounding";
+  return `${change > 0 ? "+" : ""}${tidy(change)} since t = 0`;
+}
+
 export default explorer({
   title: "Query and key, locked together",
-  note: "Drag the vertical line to slide query and key along the text together. "
-    + "The pale arrows are q and k without a position.",
+  note: "Drag the vertical line to slide query and key together. Pale arrows: q and k without a position. "
+    + "Thin lines: the added encodings.",
   dials,
   compute,
   build,
   stats: ({ rope, ropeHome, added, addedHome }) => [
-    ["RoPE’s score", exact(rope, 6), `changed by ${tidy(rope - ropeHome)}`],
-    ["Sinusoidal score", exact(added, 6), `changed by ${tidy(added - addedHome)}`],
+    ["RoPE’s score", exact(rope), since(rope - ropeHome)],
+    ["Sinusoidal score", exact(added), since(added - addedHome)],
   ],
   describe,
 });

@@ -5,7 +5,7 @@ import {
 } from "./measured.py";
 import { grouped, percent } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, cover, lined, scale, titled } from "./kit/drawing.js";
+import { axis, cover, lined, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, stopKeys } from "./kit/hand.js";
 import { apartText, levels, pathOf, range, signed, stepOf, whisker } from "./kit/intervals.js";
 import { legend, LEGEND, legendRows, LEGEND_ROW, styled } from "./kit/legend.js";
@@ -229,6 +229,12 @@ function frame({ wide, both, from, to, top, floor, lowTop, lowFloor, x }, dials,
   const bottom = svg("g", { transform: `translate(0 ${end})` });
   axis(bottom, "bottom", x, powers);
   const lengths = [["L", length, ""], ...(lineFactor ? [[`${lineFactor} L`, lineFactor * length, "6 4"]] : [])];
+  // The label of the line at s·L begins there if it can, because readers mostly look at positions up to s·L.
+  const labelOf = (text, right, at) => {
+    const begins = right && at - 3 + textWidth(text, 12) <= to;
+    return svg("text", { x: begins ? at - 3 : at + 3, y: top - 6, "font-size": 12,
+      "text-anchor": begins ? "start" : "end" }, text);
+  };
   const upright = (position) => {
     const at = x(position).toFixed(1);
     return `M${at},${top}V${floor}${both ? `M${at},${lowTop}V${lowFloor}` : ""}`;
@@ -240,8 +246,7 @@ function frame({ wide, both, from, to, top, floor, lowTop, lowFloor, x }, dials,
     }, dials.show === "loss" ? "position in the text, bytes" : "distance, bytes"),
     ...lengths.flatMap(([name, position, dashes]) => [
       svg("path", { d: upright(position), ...styled(["muted", 1.5, dashes]) }),
-      svg("text", { x: x(position) + 3, y: top - 6, "font-size": 12, "text-anchor": "end" },
-        wide ? `${name} = ${grouped(position)}` : name),
+      labelOf(wide ? `${name} = ${grouped(position)}` : name, name !== "L", x(position)),
     ]),
     svg("path", { d: upright(here), ...lined("ink", 1.5, "stroke-dasharray: 1 5") }),
   ];
@@ -308,10 +313,10 @@ function differences(plot, dials, data, head) {
     return `${apartText(mean)}${wide ? ` (${apartText(start)} to ${apartText(stop)})` : ""}`;
   };
   const title = `Difference from ${schemes ? "RoPE, base 10⁴" : "the model as trained"}`;
-  const told = follows ? "; beyond L, the texts end where the band ends" : " over seeds and files";
+  const told = follows ? "; beyond L, texts end with the band" : " over seeds and files";
   const heading = titled(0, head, title, schemes
     ? `${wide ? "By band: a dot for each seed" : "● each seed"}, a ring for their mean`
-    : wide ? `By band, with 95% intervals${told}. ●: 0 excluded` : "95% intervals. ●: 0 excluded");
+    : `${wide ? `By band, with 95% intervals${told}` : "95% intervals"}. Filled: 0 lies outside`);
   const drawn = ([mean, start, stop], b) => {
     return whisker(middle(b), y(mean), y(start), y(stop), CHOSEN[0], start > 0 || stop < 0);
   };

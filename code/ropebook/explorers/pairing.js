@@ -86,7 +86,7 @@ function rowsOf(most) {
 }
 
 function build(stage, app) {
-  const shown = panels(app, ["Channels", "Score"], { across: 600 });
+  const shown = panels(app, ["Channels", "Score"], { across: 600, first: 1 });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, class: "rb-moves" });
   const handle = html("div");
   stage.append(html("div", { style: "position: relative" }, picture, handle));
@@ -188,7 +188,7 @@ function words({ left, rows }, data, { pairing }) {
   const said = [
     [all(good.q), "The rotation keeps q’s pairs together", "The rotation tears q’s pairs apart"],
     [all(good.k), "The rotation keeps k’s pairs together", "The rotation tears k’s pairs apart"],
-    [all(good.products), "Each channel of q meets its own in k", "Channels meet other channels"],
+    [all(good.products), "Each channel of q meets its own in k", "Some channels of q meet others"],
   ];
   const name = (text, top) => svg("text", { x: 0, y: top + CELL / 2 + 5, "font-size": 15, "font-weight": 650 }, text);
   return [
@@ -222,7 +222,7 @@ function curves(/** @type {any} */ { title, left, right, top, bottom }, data, sc
     { name: "as stored", points: points(scores), look: ["1"] }];
   const half = textWidth("n = m", 12) / 2;
   return [
-    ...titled(title, 0, "Score", `q at position ${m}, k at position n`),
+    ...titled(title, 0, "Score", `q at position m = ${m}, k at position n`),
     svg("path", { d: `M${left},${bottom}H${right}`, ...line("muted", 1) }),
     svg("path", { d: `M${left},${y(0)}H${right}`, ...line("grid", 1) }),
     svg("path", { d: `M${x(m)},${top}V${bottom}`, ...line("ink", 1, "stroke-dasharray: 2 4") }),
@@ -240,8 +240,8 @@ function curves(/** @type {any} */ { title, left, right, top, bottom }, data, sc
 function describe(_, { permute_q: permuteQ, permute_k: permuteK, pairing }) {
   const [stored, taken] = [permuteQ, pairing === "half"].map((half) => (half ? "half-split" : "interleaved"));
   if (permuteQ !== permuteK) {
-    return `Only ${permuteQ ? "q" : "k"} is permuted. Whatever the rotation does, the blue curve has nothing to do `
-      + "with the grey one, not even at n = m.";
+    return `Only ${permuteQ ? "q" : "k"} is permuted, so the scores are wrong whatever the rotation does, even at `
+      + "n = m.";
   }
   if (stored === taken) {
     return `q, k and the rotation are all ${stored}, so both curves agree at every position of the key.`;
@@ -256,9 +256,9 @@ export default explorer({
   dials,
   compute,
   build,
-  stats: ({ score, reference }) => [
-    ["Score, all interleaved", tidy(reference)],
-    ["Score as stored", tidy(score)],
+  stats: ({ score, reference }, { n }) => [
+    [`Score at n = ${n}, all interleaved`, tidy(reference)],
+    ["As stored", tidy(score)],
   ],
   describe,
 });

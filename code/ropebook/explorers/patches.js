@@ -170,8 +170,8 @@ function shared(value) {
 
 // Why the map looks as it does.
 const SUM = "The score is the sum of a part for the rows and a part for the columns.";
+const IN_LINE = "Each pair rotates in proportion to a patch’s number, and the number of the patch";
 const WHY = {
-  line: `Pairs rotate with the number of a patch, and the patch below has a number that is larger by ${SIDE}.`,
   axial: SUM,
   sections: SUM,
   interleaved: SUM,
@@ -187,9 +187,10 @@ function neighbours({ below, beside }, { row, column }) {
 function describe({ slanted }, { form, row, column }) {
   const below = row < SIDE - 1;
   const where = below ? "below" : "above";
+  const why = WHY[form] ?? `${IN_LINE} ${where} is ${below ? "larger" : "smaller"} by ${SIDE}.`;
   const [right, left] = [slanted[below ? 0 : 1], slanted[below ? 1 : 0]].map(shared);
-  if (column % (SIDE - 1) === 0) return `${WHY[form]} The diagonal neighbour ${where} scores ${column ? left : right}.`;
-  return `${WHY[form]} ${left === right ? `Both diagonal neighbours ${where} score ${right}.`
+  if (column % (SIDE - 1) === 0) return `${why} The diagonal neighbour ${where} scores ${column ? left : right}.`;
+  return `${why} ${left === right ? `Both diagonal neighbours ${where} score ${right}.`
     : `The diagonal neighbours ${where} score ${left} on the left and ${right} on the right.`}`;
 }
 

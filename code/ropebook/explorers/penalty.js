@@ -96,13 +96,19 @@ function plotOf(edge, right, most, values, reach) {
 }
 
 function scorePanel(plot, data, { distance, factor }) {
-  const slowed = `${bandOf(data)} ${factor === 1 ? "not slowed" : `slowed by ${Number(factor.toPrecision(5))}`}`;
   return [
     ...titled(0, 0, plot.ends[1] < 330 ? "Mean score by distance" : "Mean score of all heads by distance",
-      svg("tspan", inColour("muted"), "original"), svg("tspan", { dx: 14, ...inColour("1") }, slowed)),
+      ...keys(factor, `${bandOf(data)} slowed by ${Number(factor.toPrecision(5))}`)),
     ...frame(plot, "distance"),
     ...curves(plot, data, distance),
   ];
+}
+
+// The names of the curves. If nothing is slowed, the two curves are the same.
+function keys(factor, slowed) {
+  if (factor === 1) return [svg("tspan", inColour("1"), "original, not slowed")];
+  return [svg("tspan", inColour("muted"), "original"),
+    ...(slowed ? [svg("tspan", { dx: 14, ...inColour("1") }, slowed)] : [])];
 }
 
 // The losses that were measured, or a sentence that says which ones were.
@@ -111,11 +117,11 @@ function lossPanel(plot, { losses, plainLosses }, { factor, bias }) {
   const path = (found) => {
     return `M${found.map((loss, k) => `${x((k + 0.5) * BLOCK).toFixed(1)},${y(loss).toFixed(1)}`).join("L")}`;
   };
+  const titles = ["Measured loss by position (nats)", "Loss by position (nats)"];
+  const title = titles.find((one) => textWidth(one, 14, 600) <= ends[1] + RIGHT - plot.edge) ?? titles[1];
   const said = losses ? [] : linesOf(unmeasured(bias.losses, factor), ends[1] - ends[0] - 4);
   return [
-    ...titled(plot.edge, 0, "Measured loss by position", svg("tspan", {}, "in nats"),
-      svg("tspan", { dx: 14, ...inColour("muted") }, "original"),
-      ...(losses ? [svg("tspan", { dx: 14, ...inColour("1") }, factor === 1 ? "not slowed" : "slowed")] : [])),
+    ...titled(plot.edge, 0, title, ...keys(factor, losses && "slowed")),
     ...frame(plot, "position"),
     svg("path", { d: path(plainLosses), ...lined("muted", 1.75) }),
     ...(losses ? [svg("path", { d: path(losses), ...lined("1", 2.25) })] : []),
@@ -167,7 +173,7 @@ function linesOf(text, width) {
 }
 
 function bandOf({ from, to }) {
-  return from === to ? `pair ${from}` : `pairs ${from}–${to}`;
+  return from === to ? `pair ${from}` : `pairs ${from} to ${to}`;
 }
 
 function frame({ floor, levels, ends, reach, x, y }, what) {
@@ -203,18 +209,18 @@ function describe(data, { factor }) {
   const { plainLowest, changedLowest, plain, changed } = data;
   const back = (curve) => exact(curve.at(-1) - Math.min(...curve), 1);
   const rises = (where, curve) => (where === REACH ? "falls all the way"
-    : `is lowest at ${grouped(where)} and rises by ${back(curve)} up to ${grouped(REACH)}`);
-  const original = `Originally, the mean score ${rises(plainLowest, plain)}.`;
+    : `is lowest at ${grouped(where)} tokens, then rises by ${back(curve)}`);
+  const original = `Originally, the mean score ${rises(plainLowest, plain)} up to ${grouped(REACH)}.`;
   return factor === 1 ? original : `${original} With ${bandOf(data)} slowed, it ${rises(changedLowest, changed)}.`;
 }
 
-function lossText(loss, plainLoss, k) {
-  return [exact(loss[k], 2), `nats, originally ${exact(plainLoss[k], 2)}`];
+function lossText(loss, plainLoss, k, factor) {
+  return [exact(loss[k], 2), factor === 1 ? "nats" : `nats, originally ${exact(plainLoss[k], 2)}`];
 }
 
 export default explorer({
   title: "A penalty on distance, made of cosines",
-  note: "Choose pairs and slow them down, and drag across the scores to read them. They are computed from pieces of "
+  note: "Choose pairs to slow down, and drag across the scores to read them. The scores are computed from pieces of "
     + `1,024 tokens, and the losses were measured in a text of 12,288 tokens. The model has ${WEIGHTS}.`,
   dials,
   compute,
@@ -223,10 +229,11 @@ export default explorer({
     plainLoss: "nats",
   },
   build,
-  stats: ({ plainHere, changedHere, loss, plainLoss }, { distance }) => [
-    [`Mean score at ${grouped(distance)}`, exact(changedHere, 1), `originally ${exact(plainHere, 1)}`],
-    ...(loss ? [["Loss from 9,216 on", ...lossText(loss, plainLoss, 1)],
-      ["Loss up to 8,192", ...lossText(loss, plainLoss, 0)]]
+  stats: ({ plainHere, changedHere, loss, plainLoss }, { distance, factor }) => [
+    [`Mean score at ${grouped(distance)}`, exact(changedHere, 1),
+      factor === 1 ? "" : `originally ${exact(plainHere, 1)}`],
+    ...(loss ? [["Loss up to 8,192", ...lossText(loss, plainLoss, 0, factor)],
+      ["Loss from 9,216 on", ...lossText(loss, plainLoss, 1, factor)]]
       : [["Loss", "not measured"]]),
   ],
   describe,

@@ -7,7 +7,7 @@ import { grouped, tidy } from "./kit/text.js";
 import { divergingTable, mix } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
-import { axis, fitCanvas, niceStep, paintCells, scale, titled } from "./kit/drawing.js";
+import { axis, fitCanvas, niceStep, paintCells, scale, textWidth, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
@@ -271,11 +271,12 @@ function paintTable(context, small, [x, width, tall], { count, dim }, rows, fres
   context.drawImage(small, x, TOP, width, (rows / count) * tall);
 }
 
-function titles({ wide, left, right, errors }, dtype, rounded) {
+function titles({ wide, panel, left, right, errors }, dtype, rounded) {
   const what = wide && ["frequencies", "positions"].includes(rounded) ? `${rounded}, result` : rounded;
+  const fitting = (long, short) => (wide || textWidth(long, 12) <= panel ? long : short);
   return [
-    ...titled(left, 0, "Exact", wide ? "blue above 0, orange below" : "float64"),
-    ...titled(right, 0, dtype, wide ? `rounded: ${what}` : what),
+    ...titled(left, 0, "Exact", fitting("blue above 0, orange below", fitting("blue: above 0", "float64"))),
+    ...titled(right, 0, dtype, fitting(`rounded: ${what}`, what)),
     ...titled(errors, 0, "Error", wide ? "of each entry" : "by entry"),
   ];
 }
@@ -342,11 +343,13 @@ function stats({ different, lost, error }, { count }) {
   ];
 }
 
-function describe({ different, lost }, { dtype, rounded, first, count, dim, base }) {
+function describe({ different, lost, used }, { dtype, rounded, first, count, dim, base }) {
   const gone = lost ? `From position ${grouped(first + count - lost)} on, float16 represents the positions as `
     + "infinity, which has no cosine: the result is not a number. " : "";
-  const shared = different < count - lost ? ", so neighbouring positions share rows" : "";
   const last = first + count - lost - 1; // the last position that is a finite number
+  const shared = different === count - lost ? "" : used[0] === used[last - first]
+    ? `, so positions ${grouped(first)} to ${grouped(last)} all become ${grouped(used[0])} and share one row`
+    : ", so neighbouring positions share rows";
   const near = lost === count ? ""
     : `Near ${grouped(last)}, ${dtype} numbers are ${spacing(dtype, last)} apart${shared}.`;
   return (gone + ({

@@ -83,5 +83,5 @@ class Precision(Explorer):
         return (
             "Two tables of cosines and sines as pictures, with a row for each position. The left table is exact, "
             "and in the right table, which is rounded, neighbouring rows merge into bands. A third picture shows "
-            "the error of every entry, which is darker where the error is larger."
+            "the error of every entry. The larger the error, the more it stands out from the background."
         )

@@ -119,9 +119,8 @@ function placesOf({ x }, heights) {
 
 // Draws the two ramps between their ends.
 function shares(plot, { paper, code }, marks) {
-  const { width, from, to, floor, pairs, y } = plot;
-  const words = width >= 420 ? ["the paper’s ramp, linear in turns", "the code’s ramp, linear in pairs"]
-    : ["paper: linear in turns", "code: linear in pairs"];
+  const { from, to, floor, pairs, y } = plot;
+  const words = ["paper: linear in turns", "code: linear in pairs"];
   const left = svg("g", { transform: `translate(${from} 0)` });
   axis(left, "left", y, [0, 0.5, 1]);
   const size = Math.max(2.5, Math.min(7, ((to - from) / pairs) * 0.6));
@@ -188,8 +187,8 @@ function describe({ largest, pair, ratio, low, high }) {
     : high > last ? `The code’s ramp begins at pair ${end(low)} and would end at pair ${end(high)}, ${past}`
       : `The code’s ramp rises from pair ${end(low)} to pair ${end(high)}.`;
   if (largest < ALIKE) return `${ramp} Its frequencies agree with the paper’s to within half a per cent.`;
-  return `${ramp} The two are furthest apart at pair ${pair}, where the code’s frequency is ${exact(ratio[pair], 2)} `
-    + "times the paper’s.";
+  return `${ramp} The frequencies differ most at pair ${pair}, where the code’s is ${exact(ratio[pair], 2)} times `
+    + "the paper’s.";
 }
 
 export default explorer({

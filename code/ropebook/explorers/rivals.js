@@ -115,6 +115,7 @@ function build(stage, app) {
   play(app, {
     advance: evenly("offset", () => SPAN, () => (2 * SPAN) / SECONDS),
     again: { offset: -SPAN },
+    stepName: "Move the key",
   });
   const picture = svg("svg", { role: "img", "aria-label": app.alt });
   const pad = html("div");
@@ -219,16 +220,24 @@ function frame({ width, floor, from, to, levels, x, y }) {
   ];
 }
 
-// Names both curves, and the two sides of the query.
+// Whether a curve crosses a text.
+function crosses(points, place) {
+  return points.some(([x, y]) => x > place.x - 4 && x < place.x + place.width + 4 && Math.abs(y - place.y + 4) < 12);
+}
+
+// Names both curves, and the two sides of the query. The sides are named at the top of the plot, or at the bottom if a
+// curve is at the top.
 function names({ width, floor, from, to, x, y }, chosen, values) {
   const both = [values.first, values.second].map((name, k) => ({
     name: k && name === values.first ? "" : SCHEMES[name], look: [coloursOf(values)[k]],
     points: chosen[k].map((value, at) => [x(OFFSETS[at]), y(value)]),
   }));
   const future = `the future${width >= 620 ? ": a causal mask hides it" : ", masked"}`;
-  const wide = ["the past", future].map((text) => textWidth(text, 12));
-  const sides = [{ text: "the past", place: { x: from + 8, y: floor - 8, width: wide[0] } },
-    { text: future, place: { x: to - 8 - wide[1], y: floor - 8, width: wide[1] } }];
+  const sides = [["the past", from + 8], [future, to - 8 - textWidth(future, 12)]].map(([text, left]) => {
+    const place = { x: left, y: floor - 8, width: textWidth(text, 12) };
+    const high = { ...place, y: TOP + 18 };
+    return { text, place: both.some(({ points }) => crosses(points, high)) ? place : high };
+  });
   return [
     ...sides.map(({ text, place }) => svg("text", { x: place.x, y: place.y, "font-size": 12, class: "rb-quiet",
       ...OUTLINED }, text)),

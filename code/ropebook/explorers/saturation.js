@@ -175,10 +175,10 @@ function curvesOf({ left, right, head, top, floor }, data, { dim, scaled }) {
 
 function describe({ weights }, { dim, n_keys: keys, scaled }) {
   const most = Math.max(...weights);
-  const how = scaled ? "divided by √d" : "not divided by √d";
+  const how = scaled ? "division by √d" : "no division by √d";
   const end = most > 0.5 ? `one of ${keys} keys gets ${most > 0.95 ? "nearly all" : "most"} of the weight`
     : most < 2 / keys ? `${keys} keys share the weight` : `several of ${keys} keys share the weight`;
-  return `With d = ${dim}, ${end} when scores are ${how}.`;
+  return `With d = ${dim} and ${how}, ${end}.`;
 }
 
 export default explorer({

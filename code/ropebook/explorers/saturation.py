@@ -43,7 +43,7 @@ class Saturation(Explorer):
         min=1,
         max=MOST_DIMS,
         log=True,
-        label="Head dimension d",
+        label="Dimension d",
         below="a vector holds at least one number",
         above="wider heads show nothing new",
         note="Real heads have 64 to 256.",

@@ -71,12 +71,13 @@ function compute({ words, order, position, causal }) {
 }
 
 const NUMBERS = 96; // width of the last column
+const ROW = 80; // the maximum height of a row on a narrow stage
 const NOTE = 38; // height of the two lines below the picture
 const SHELF = [11, 43]; // above the picture on a wide stage: the space around the words, and the height of a line
 const HEAD = 44; // space above the rows on a narrow stage
 
 function build(stage, app) {
-  const shown = panels(app, ["Weights", "Outputs"], { across: 600 });
+  const shown = panels(app, ["Weights", "Outputs"], { across: 600, first: 1 });
   const shelf = buildShelf(app);
   const picture = svg("svg", { role: "img", class: "rb-moves" });
   const legend = html("p", { class: "rb-note", style: "min-height: 2.9em" }); // room for two lines
@@ -87,7 +88,7 @@ function build(stage, app) {
     const count = typed.length;
     const panel = shown(width, most);
     const wide = panel === null;
-    const row = wide ? 0 : Math.min(56, Math.floor((most - HEAD - 44) / count)); // the words form a column
+    const row = wide ? 0 : Math.min(ROW, Math.floor((most - HEAD - 44) / count)); // the words form a column
     const shelfWidth = wide ? 0 : Math.ceil(Math.max(...typed.map((word) => textWidth(word, 14)))) + 30;
     const picked = shelf.show(typed, order, jump, wide ? null : [HEAD, row, shelfWidth]);
     picture.classList.toggle("rb-at-once", jump || pieces?.count !== count);
@@ -101,7 +102,7 @@ function build(stage, app) {
     const across = Math.floor(((wide ? 0.48 * width : width) - labels) / count);
     const shelfHeight = SHELF[0] + SHELF[1] * linesOf(typed, width);
     const low = (top) => Math.floor((most - NOTE - shelfHeight - top - 4) / count);
-    const below = (top) => (wide ? Math.min(56, across, low(top)) : Math.min(56, across));
+    const below = (top) => (wide ? Math.min(56, across, low(top)) : Math.min(ROW, across));
     const slanted = 38 + Math.round(longest * Math.sin((38 * Math.PI) / 180)); // space above the rows for slanted words
     const turn = wide && longest > below(52) && below(slanted) >= 24 ? -38 : 0; // closer together, they would overlap
     const top = !wide ? HEAD : turn ? slanted : 52;

@@ -118,6 +118,7 @@ const TOP = 56; // top of the large curve, below its title
 const UNDER = 42; // space below the large curve for its axis
 const HEAD = 46; // space above the ten panels for their title
 const NAME = 22; // space above each of the ten panels for its name
+const WIDE = 620; // from this width on, the ten panels are in rows of five, and below the large curve
 const PACE = 1.5; // while the figure plays, the base grows tenfold in this many seconds
 
 // b = 10⁴, b = 5·10⁴, b = 500
@@ -131,7 +132,7 @@ function baseName(base) {
 
 // The rectangles [left, top, width, height] of ten equal panels, in rows of five or two, within [top, bottom].
 function tenBoxes(width, top, bottom) {
-  const columns = width >= 620 ? 5 : 2;
+  const columns = width >= WIDE ? 5 : 2;
   const rows = Math.ceil(BASES.length / columns);
   const gap = columns === 5 ? 10 : 6;
   const across = (width - (columns - 1) * gap) / columns;
@@ -158,7 +159,7 @@ function build(stage, app) {
       : { base: snap(dial, Number(Math.min(BASES.at(-1), base * 10 ** (seconds / PACE)).toPrecision(3))) }),
     again: { base: BASES[0] },
   });
-  const panelAt = panels(app, ["The chosen base", "Ten bases"], { least: 440 });
+  const panelAt = panels(app, ["The chosen base", "Ten bases"], { least: 440, across: WIDE });
   const canvas = html("canvas", { "aria-hidden": "true" });
   const picture = svg("svg", { role: "img", "aria-label": app.alt, style: "position: absolute; inset: 0" });
   const buttons = BASES.map((base) => {
@@ -197,9 +198,10 @@ function build(stage, app) {
     const paints = Object.fromEntries(Object.entries(theme).map(([name, colour]) => [name, css(colour)]));
     put(picture, { width, height: most, viewBox: `0 0 ${width} ${most}` });
     const bandOf = (values, { at, edges, resolved }) => ({ at, resolved, ...minMaxBand(values, edges) });
-    const half = data.belowHalf < 0 ? length - 1 : data.belowHalf;
+    const half = data.belowHalf < 0 ? length - 1 : data.belowHalf; // where the ring is
     const y = scale([-1, 1], [main[1] + main[3], main[1]]);
-    drawn = { main, length, dim, place: [scale([1, length - 1], [main[0], main[0] + main[2]], true)(half), y(0.5)] };
+    const x = scale([1, length - 1], [main[0], main[0] + main[2]], true);
+    drawn = { main, length, dim, place: [x(half), y(data.values[half])] };
     if (panel !== 1) {
       const big = paintPanel(context, paints, main, length);
       big.frame([-1, 0, 0.5, 1]);
@@ -354,11 +356,12 @@ function pixelsOf(sampled, width, length) {
 function names(width, base, [main, ten]) {
   const texts = [];
   if (main >= 0) {
-    texts.push(...titled(0, main, `The chosen base: ${baseName(base)}`, "The score as a share of its peak"));
+    texts.push(...titled(0, main, `The chosen base: ${baseName(base)}`,
+      `The score as a share of its peak${width < WIDE - 180 ? "" : ". Filled: swings too fast to draw"}`));
   }
   if (ten >= 0) {
     texts.push(...titled(0, ten, "Ten bases: choose one",
-      width < 620 ? "Grey: the chosen base. " : "Blue: this base. Grey: the chosen base. ",
+      width < WIDE ? "Grey: the chosen base. " : "Blue: this base. Grey: the chosen base. ",
       svg("tspan", inColour("ink"), "Line: first below ½")));
   }
   return texts;
@@ -389,7 +392,7 @@ function axes([left, top, width, height], length, shown) {
   axis(across, "bottom", x, [1, 10, 100, 1000].filter((tick) => tick < length));
   return [up, across, svg("text", {
     x: left + width / 2, y: top + height + 36, "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
-  }, "distance Δ, logarithmic")];
+  }, "distance Δ in tokens, logarithmic")];
 }
 
 function describe({ belowHalf, firstNegative, mean }, { base, dim, length }) {
@@ -399,12 +402,12 @@ function describe({ belowHalf, firstNegative, mean }, { base, dim, length }) {
   const still = dim === 2 ? " There is only one pair, so the score is a single cosine at any base." : base > 1 ? ""
     : " All pairs rotate at the same speed, so the score is a single cosine, which never dies down.";
   return `At distances up to ${grouped(length - 1)}, the score ${half} and ${zero}. `
-    + `On average it is ${Math.abs(mean) < 5e-4 ? "0" : `${exact(mean)} of its peak`}.${still}`;
+    + `On average it is ${Math.abs(mean) < 5e-4 ? `${mean ? "about " : ""}0` : `${exact(mean)} of its peak`}.${still}`;
 }
 
 export default explorer({
   title: "One base after another",
-  note: "Drag the ring, where the score first falls below half of its peak, or pick one of the ten bases.",
+  note: "The ring marks where the score first falls below half of its peak. Drag it, or pick one of the ten bases.",
   dials,
   compute,
   units: {

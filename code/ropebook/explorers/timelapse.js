@@ -132,7 +132,7 @@ function build(stage, app) {
     put(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     redrawn(picture, () => [
       ...(cells ? [queryMark(packed, values), ...keyTitle(values),
-        ...legend(CELLS + deep + 18, values, highest, paints)] : []),
+        ...legend([width, CELLS + deep + 18], values, highest, paints)] : []),
       ...(errors ? [...errorTitle(head), ...curve(plot, data, values)] : []),
     ]);
     lengthAt = cells ? (x, y) => 1 + nearestCell(packed, values.room, x, y)
@@ -197,7 +197,7 @@ function errorTitle(y) {
 }
 
 // Explains the colours.
-function legend(y, { room, base, trained_length }, highest, paints) {
+function legend(/** @type {number[]} */ [width, y], { room, base, trained_length }, highest, paints) {
   const text = (x, words) => svg("text", { x, y, "font-size": 12, class: "rb-quiet" }, words);
   const first = `base ${tidy(base)}, up to L`;
   const second = 18 + textWidth(first, 12) + 12;
@@ -206,7 +206,9 @@ function legend(y, { room, base, trained_length }, highest, paints) {
   const shades = [0, 16, 32, 48, 64].map((k, at) => {
     return svg("rect", { x: second + 8 * at, y: y - 11, width: 8.5, height: 12, style: `fill: ${paints.larger[k]}` });
   });
-  return [known, text(18, first), ...shades, text(second + 47, `to ${tidy(highest)}`)];
+  const [brief, long] = [`to ${tidy(highest)}`, `then rising, to ${tidy(highest)} at token ${grouped(room)}`];
+  const fits = second + 47 + textWidth(long, 12) < width;
+  return [known, text(18, first), ...shades, text(second + 47, fits ? long : brief)];
 }
 
 function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained_length, length }) {

@@ -155,7 +155,7 @@ function buildPlane() {
 function drawPlane(plane, middle, size, goal, now, { position, pair }) {
   const { angles, start, turned, before, trailStart, trail } = now;
   const centre = [middle, TOP + size / 2];
-  const radius = size / 2 - Math.max(26, 9 + textWidth(String(position), 12, 700));
+  const radius = size / 2 - Math.max(26, 9 + textWidth(grouped(position), 12, 700));
   const unit = radius / before;
   const place = (x, y, share = 1) => [centre[0] + share * x * unit, centre[1] - share * y * unit];
   const at = (angle, share = 1) => place(before * Math.cos(angle), before * Math.sin(angle), share);
@@ -197,16 +197,22 @@ function drawPlane(plane, middle, size, goal, now, { position, pair }) {
     }).reverse()];
   const taken = [];
   for (const [name, nameX, nameY, style] of names) {
-    const wider = Math.max(0, textWidth(String(name), 12, 700) / 2 - 9) * Math.abs(nameX / before);
+    const wider = Math.max(0, textWidth(grouped(name), 12, 700) / 2 - 9) * Math.abs(nameX / before);
     const spot = place(nameX, nameY, 1 + (15 + wider) / radius);
     if (taken.some(([other]) => Math.hypot(other[0] - spot[0], other[1] - spot[1]) < 24)) continue;
     taken.push([spot, name, style]);
   }
   redrawn(plane.labels, () => taken.map(([spot, name, style]) => {
-    return svg("text", { x: spot[0], y: spot[1] + 4, style }, String(name));
+    return svg("text", { x: spot[0], y: spot[1] + 4, style }, grouped(name));
   }));
   const [goalX, goalY] = [goal.turned[2 * pair], goal.turned[2 * pair + 1]];
   return { centre, tip: place(goalX, goalY), angle: Math.atan2(goalY, goalX) };
+}
+
+// An entry of the matrix. A small one has four decimals, so that its sign isn't lost.
+function entryText(entry) {
+  const size = Math.abs(entry);
+  return exact(entry, size >= 5e-5 && size < 5e-4 ? 4 : 3);
 }
 
 function degrees(angle) {
@@ -216,8 +222,10 @@ function degrees(angle) {
 
 // Draws the product: the 2 × 2 matrix multiplied by the pair at position 0 is the pair at m.
 function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start, turned }, { position, pair }) {
+  const entries = matrix.map(entryText);
+  const size = entries.some((text) => text.length > 6) ? 14 : 16; // four decimals and a sign need room
   const column = (right, values, paint) => values.map((value, row) => svg("text", {
-    x: right, y: top + 72 + 30 * row, "text-anchor": "end", "font-size": 16, ...(paint ? inColour(paint[row]) : {}),
+    x: right, y: top + 72 + 30 * row, "text-anchor": "end", "font-size": size, ...(paint ? inColour(paint[row]) : {}),
   }, value));
   const bracket = (from, to) => {
     const [high, low] = [top + 52, top + 110];
@@ -228,9 +236,9 @@ function drawProduct(group, /** @type {number[]} */ [left, top], { matrix, start
   redrawn(group, () => [
     ...titled(left, top, `From position 0 to position ${grouped(position)}`,
       `Rows: cos and −sin, sin and cos of ${grouped(position)}θ${lowered(pair)}`),
-    bracket(left, left + 140), ...column(left + 66, [matrix[0], matrix[2]].map((entry) => exact(entry))),
-    ...column(left + 131, [matrix[1], matrix[3]].map((entry) => exact(entry))),
-    bracket(left + 152, left + 202), ...column(left + 192, [start[2 * pair], start[2 * pair + 1]].map(String)),
+    bracket(left, left + 146), ...column(left + 66, [entries[0], entries[2]]),
+    ...column(left + 137, [entries[1], entries[3]]),
+    bracket(left + 156, left + 202), ...column(left + 192, [start[2 * pair], start[2 * pair + 1]].map(String)),
     svg("text", { x: left + 215, y: top + 87, "text-anchor": "middle", "font-size": 16 }, "="),
     bracket(left + 228, left + PRODUCT),
     ...column(left + 302, [0, 1].map((row) => exact(turned[2 * pair + row], decimals)), ENTRIES),
@@ -324,7 +332,8 @@ function drawDials(dials, top, area, { angles, start, turned, young }, { positio
   put(dials.chosen, { cx: centres[pair][0], cy: centres[pair][1], r: radius + Math.max(2.5, thick) });
   put(dials.ground, { x: area[0], y: area[1], width: area[2], height: area[3] });
   redrawn(dials.titles, () => titled(area[0], top, `${capital(allOf(pairs, "pair"))} at position ${grouped(position)}`,
-    `${named ? "Radians turned. " : ""}${young ? "Open ring: no full turn yet" : "Every pair has made a full turn"}`));
+    (named ? "In radians. " : "")
+      + (young ? "Full blue ring: at least one turn" : "Every pair has made a full turn")));
   redrawn(dials.labels, () => (named ? centres.map(([x, y], i) => svg("text", {
     x, y: y + cell / 2 + 10, class: "rb-quiet", ...(i === pair ? { "font-weight": 700, class: "" } : {}),
   }, shortAngle(angles[i]))) : []));
@@ -333,7 +342,8 @@ function drawDials(dials, top, area, { angles, start, turned, young }, { positio
 
 function shortAngle(angle) {
   if (angle === 0) return "0";
-  return angle < 0.005 ? "< 0.01" : angle.toFixed(angle < 100 ? 2 : 0);
+  if (angle < 0.005) return "< 0.01";
+  return angle < 100 ? angle.toFixed(2) : grouped(Math.round(angle));
 }
 
 function describe({ angles, young }, { position, pair }) {
@@ -342,7 +352,7 @@ function describe({ angles, young }, { position, pair }) {
   const far = turns ? `${count(turns, "full turn")} and ${degrees(angle - 2 * Math.PI * turns)} more` : degrees(angle);
   const others = young === 0 ? "Every pair has completed at least one turn"
     : young === angles.length ? "No pair has completed a turn yet"
-    : `${young} of ${count(angles.length, "pair")} ${young === 1 ? "has" : "have"} not completed a turn yet`;
+    : `So far, ${young} of ${count(angles.length, "pair")} ${young === 1 ? "has" : "have"} not completed a turn`;
   return `At position ${grouped(position)}, pair ${pair} has been rotated counter-clockwise by ${far}. ${others}.`;
 }
 

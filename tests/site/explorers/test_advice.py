@@ -24,7 +24,7 @@ def test_bars_end_where_the_methods_reach(opened, width, setting):
     length, target = figure.trained_length, figure.target_length
     start = 226 if stage >= 600 else 8
     low, high = min(length, target) / 4, max(length, target) * 4
-    reach = {"as it is": length, "cached": target, "tables": expected["reach"], "short": length, "base": target}
+    reach = {"no method": length, "cached": target, "tables": expected["reach"], "short": length, "base": target}
     if expected["young"] == 0:
         reach["base"] = length
     reach = [*reach.values(), target] if expected["needed"] else [length]

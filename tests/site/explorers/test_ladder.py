@@ -98,7 +98,7 @@ def test_methods_are_switched_on_and_off(opened):
     assert "Stretch λ′/λ" not in texts(page)  # no method is on, so nothing is stretched
     for name in ("NTK-aware", "Llama 3.1"):
         page.get_by_role("switch", name=name).check()
-    expect(said).to_contain_text("2.48 with NTK-aware")
+    expect(said).to_contain_text("2.48 radians with NTK-aware")
     assert data(page)["shown"] == ["ntk", "llama3"]
     assert {"NTK-aware", "Llama 3.1", "Stretch λ′/λ"} <= set(texts(page))
     assert hash_of(page) == "#ladder.ntk=on&ladder.llama3=on"

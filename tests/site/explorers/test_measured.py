@@ -223,7 +223,7 @@ def test_a_dial_without_effect_says_so_and_stays(opened):
     expect(page.locator(".rb-note")).to_contain_text(note)
     assert limits(page, "factor") == "For texts of up to s·L bytes, s times the trained length."
     page.get_by_role("switch", name="Fine-tuned").check()
-    expect(page.locator(".rb-stats dt").first).to_have_text("YaRN (chosen β), s = 4, fine-tuned")
+    expect(page.locator(".rb-stats dt").first).to_have_text("YaRN (chosen β, s = 4, fine-tuned)")
     method = page.get_by_role("combobox", name="Method")
     method.select_option("ReRoPE")
     assert limits(page, "factor") == "No effect here: ReRoPE has no factor."
@@ -239,7 +239,7 @@ def test_a_dial_without_effect_says_so_and_stays(opened):
         "position": 1024,
     }
     method.select_option("position interpolation")
-    expect(page.locator(".rb-stats dt").first).to_have_text("Position interpolation, s = 4, fine-tuned")
+    expect(page.locator(".rb-stats dt").first).to_have_text("Position interpolation (s = 4, fine-tuned)")
     page.get_by_role("radio", name="all schemes").check()
     for trait in ("method", "factor", "tuned"):
         assert limits(page, trait) == "No effect here: all schemes are shown as they were trained."
@@ -288,7 +288,7 @@ def test_pointer_and_keys_move_where_it_is_read(opened):
         assert dials(page)["position"] == position, key
     now = data(page)
     least, most = min(now["hereSeeds"][0]), max(now["hereSeeds"][0])
-    told = f"byte 17: YaRN (chosen β), s = 4 {now['here'][0]:.2f} bits, seeds {least:.2f} to {most:.2f}"
+    told = f"byte 17: YaRN (chosen β, s = 4) {now['here'][0]:.2f} bits, seeds {least:.2f} to {most:.2f}"
     expect(pad).to_have_attribute("aria-valuetext", told)
 
 

@@ -45,6 +45,7 @@ def cells(page: Page) -> list[list[str]]:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_arcs_and_lines_tell_what_belongs_together(opened, width):
     page = opened([Pairing()], viewport={"width": width, "height": 1000})
+    show_panel(page, "Channels")
     verdicts = page.locator(".rb-verdict")
     halves, order = [*"02461357"], [*"01234567"]
     for clicked, q, k, half in [

@@ -56,7 +56,7 @@ def test_bars_glide_when_the_switch_is_flipped_but_not_when_d_grows(opened):
       if (node.type === 'checkbox') node.click();
       return document.getAnimations().filter((one) => one.effect.target.matches('.rb-weight')).length;
     }"""
-    assert page.get_by_role("slider", name="Head dimension d, slider").evaluate(pressed) == 0
+    assert page.get_by_role("slider", name="Dimension d, slider").evaluate(pressed) == 0
     assert page.get_by_role("switch", name="Divide by √d").evaluate(pressed) == 8
     still = opened([Saturation(scaled=False)])
     assert still.get_by_role("switch", name="Divide by √d").evaluate(pressed) == 0

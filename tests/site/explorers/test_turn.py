@@ -143,8 +143,8 @@ def test_small_dials_say_how_far_they_have_come(opened, dim, labels):
     angles = np.array(expected_of(figure)["angles"])
     found = page.locator(".rb-stage svg text").all_text_contents()
     young = int((angles < 2 * math.pi).sum())
-    note = "Open ring: no full turn yet"
-    assert (f"Radians turned. {note}" if labels else note) in found
+    note = "Full blue ring: at least one turn"
+    assert (f"In radians. {note}" if labels else note) in found
     expect(page.locator(".rb-summary")).to_contain_text(f"{young} of {dim // 2} pairs")
     if labels:
         texts = found[-dim // 2 :]
@@ -153,7 +153,7 @@ def test_small_dials_say_how_far_they_have_come(opened, dim, labels):
     enter(page, "Position m", 7)
     found = page.locator(".rb-stage svg text").all_text_contents()
     assert "The only pair at position 7" in found
-    assert "Radians turned. Every pair has made a full turn" in found
+    assert "In radians. Every pair has made a full turn" in found
     enter(page, "Dimension d", 4)
     assert "Both pairs at position 7" in page.locator(".rb-stage svg text").all_text_contents()
 

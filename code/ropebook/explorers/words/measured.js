@@ -12,8 +12,10 @@ export function noteOf({ measured: { device, date } }) {
 export function nameOf({ run }, /** @type {any} */ { against, lineFactor, lineTuned }, key) {
   if (run === "schemes") return SCHEMES[key][0];
   if (key === against) return "as trained";
-  const factor = lineFactor ? `, s = ${lineFactor}` : "";
-  return `${METHODS[key.split("/")[1]]}${factor}${lineTuned ? ", fine-tuned" : ""}`;
+  const method = METHODS[key.split("/")[1]];
+  const more = [lineFactor && `s = ${lineFactor}`, lineTuned && "fine-tuned"].filter(Boolean).join(", ");
+  if (!more) return method;
+  return method.includes(")") ? method.replace(")", `, ${more})`) : `${method} (${more})`;
 }
 
 // The value of a line at the position or distance for which the figure shows values.
