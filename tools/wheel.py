@@ -62,7 +62,11 @@ def build(kind: str, out: Path, root: Path = ROOT) -> Path:
             copy = Path(folder, path.relative_to(root))
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-        program = f"import sys; from setuptools import build_meta as b; print(b.build_{kind}(sys.argv[1]))"
+        # setuptools has no option for a better compression than zlib's default.
+        program = (
+            "import sys, zlib; zlib.Z_DEFAULT_COMPRESSION = 9; from setuptools import build_meta as b; "
+            f"print(b.build_{kind}(sys.argv[1]))"
+        )
         done = subprocess.run(
             [sys.executable, "-c", program, str(out.resolve())],
             cwd=folder,
