@@ -45,8 +45,12 @@ def test_a_formula_stays_in_one_line_with_the_sign_beside_it():
         "", "", nodes.Text("A ("), formulas[0], nodes.Text("; "), formulas[1], nodes.Text("; "), inside
     )
     document += nodes.paragraph("", "", nodes.Text(", a sign without a formula ("))
+    long = nodes.math(text="x" * (unbroken.FORMULA + 1))
+    document += nodes.paragraph("", "", nodes.Text("("), long, nodes.Text(")"))
     unbroken.HeldSigns(document).run()
-    assert document.astext() == "A (\u2060x\u2060; x\u2060; of x\n\n, a sign without a formula ("
+    assert [held.astext() for held in document.findall(nodes.inline)] == ["(x;", "x;"]
+    assert [part.astext() for part in document[:2]] == ["A (x; x; of x", ", a sign without a formula ("]
+    assert document[-1].astext() == f"(\u2060{long.astext()}\u2060)"
 
 
 def test_short_formulas_in_running_text_stay_in_one_line():

@@ -55,21 +55,30 @@ class WholeNames(SphinxPostTransform):
 
 class HeldSigns(SphinxPostTransform):
     """Keep a formula in one line with the sign before or after it, such as a comma. Browsers may break a line on both
-    sides of an inline block, as formulas are, even where the sign could not begin a line after a word."""
+    sides of an inline block, as formulas are, even where the sign could not begin a line after a word. A long formula
+    may have to be broken itself, so it is only joined to its signs."""
 
     default_priority = 202
     formats = ("html",)
 
     def run(self, **kwargs: object) -> None:
-        for formula in self.document.findall(nodes.math):
-            siblings = formula.parent.children
-            # not siblings.index(formula), since equal nodes count as the same
-            place = next(place for place, node in enumerate(siblings) if node is formula)
-            before, after = siblings[max(0, place - 1) : place], siblings[place + 1 : place + 2]
-            if before and isinstance(before[0], nodes.Text) and before[0][-1:] in BEFORE:
-                formula.parent[place - 1] = nodes.Text(before[0] + JOINER)
-            if after and isinstance(after[0], nodes.Text) and after[0][:1] in AFTER:
-                formula.parent[place + 1] = nodes.Text(JOINER + after[0])
+        for formula in list(self.document.findall(nodes.math)):
+            parent = formula.parent
+            # not parent.index(formula), since equal nodes count as the same
+            place = next(place for place, node in enumerate(parent.children) if node is formula)
+            beside = [None, *parent.children, None][place : place + 3 : 2]
+            before, after = (str(node) if isinstance(node, nodes.Text) else "" for node in beside)
+            sign, end = before[-1:] if before[-1:] in BEFORE else "", after[:1] if after[:1] in AFTER else ""
+            if len(formula.astext()) <= FORMULA and (sign or end):
+                parent[place] = whole = nodes.inline(classes=["held"])
+                whole += [nodes.Text(sign), formula, nodes.Text(end)]
+                before, after = before.removesuffix(sign), after.removeprefix(end)
+            else:
+                before, after = before + JOINER, JOINER + after
+            if sign:
+                parent[place - 1] = nodes.Text(before)
+            if end:
+                parent[place + 1] = nodes.Text(after)
 
 
 class HeldFormulas(SphinxPostTransform):
@@ -84,7 +93,7 @@ class HeldFormulas(SphinxPostTransform):
             text = POWER.sub(HELD_POWER, raw.astext())
             # a span, not a joiner, because readers copy these numbers
             text = CELL.sub(lambda found: found[1] + SMALL.sub(WHOLE, found[2]), text)
-            text = CAPTION.sub(lambda found: found[1] + held(found[2]), text)
+            text = CAPTION.sub(lambda found: found[1] + DATE.sub(rf"\g<0>{JOINER}", held(found[2])), text)
             if text != raw.astext():
                 raw[0] = nodes.Text(text)
         for block in list(self.document.findall(lambda node: isinstance(node, BLOCKS))):

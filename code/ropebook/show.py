@@ -19,6 +19,8 @@ NUMBER = re.compile(
     r"(?:[<>≤≥≈±~]\s*)?[-−+]?\.?\d\S*(?:\s(?:[±%×·]|\S*\d)\S*)*|[-−–+]?∞|NaN|–|"
 )
 MISSING = "–"
+# The first one has no width. Neither lets a line end.
+JOINER, NO_BREAK = "\u2060", "\u00a0"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # In a column of numbers, these words stand for a number that doesn't exist or isn't known.
 NO_NUMBER = {"never", "no", "none", "?", "·"}
@@ -340,7 +342,7 @@ def _html(
     """Return the table as HTML, in a box that scrolls if the page is too narrow. ``kind`` is a further class."""
     kinds = {head: _kind(cells) for head, cells in texts.items()}
     heads = "".join(
-        f'<th scope="col"{kinds[head]}>{escape(with_apostrophes(head))}</th>'
+        f'<th scope="col"{kinds[head]}>{escape(_heading(head))}</th>'
         if head.strip()
         else "<td></td>"
         for head in texts
@@ -363,11 +365,18 @@ def _html(
     )
 
 
+def _heading(head: str) -> str:
+    """Return a heading in which L stays with the word before it."""
+    return re.sub(r" (?=L\b)", NO_BREAK, with_apostrophes(head))
+
+
 def _marked_up(cell: str) -> str:
     if isinstance(cell, Signs):
-        signs = escape("".join(sign for sign, _ in cell.signs))
-        # Many signs may go on in the next line.
-        signs = re.sub("...(?=.)", r"\g<0><wbr>", signs)
+        # Many signs may go on in the next line, in groups of three.
+        signs = escape(JOINER.join(sign for sign, _ in cell.signs))
+        signs = re.sub(
+            f"(?:.{JOINER}){{3}}", lambda three: f"{three[0][:-1]}<wbr>", signs
+        )
         return (
             f'<span aria-hidden="true">{signs}</span>{SPOKEN.format(escape(cell))}'
         )
