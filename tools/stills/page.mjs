@@ -140,7 +140,8 @@ class Observer {
 export function textWidth(text, font) {
   const size = Number(/([\d.]+)px/.exec(font)[1]);
   const share = (c) => (/[il.,:;|' ]/.test(c) ? 0.29 : /[mwMW]/.test(c) ? 0.85 : /[A-Z]/.test(c) ? 0.67 : 0.556);
-  return [...text].reduce((sum, c) => sum + share(c), 0) * size;
+  const bold = /\b[67]00\b/.test(font) ? 1.2 : 1;
+  return [...text].reduce((sum, c) => sum + share(c), 0) * size * bold;
 }
 
 // Makes the page the global one: stages are so wide, colours (name → #rrggbb) these.
