@@ -13,7 +13,6 @@ from ropebook.beyond.mrope import SPLITS, axis_of_pair
 from ropebook.beyond.shifts import shift_errors
 from ropebook.figures import (
     BLUE,
-    GRID,
     INK,
     MUTED,
     ORANGE,
@@ -25,7 +24,7 @@ from ropebook.figures import (
 )
 from ropebook.shapes import Float
 
-AXES = (BLUE, MUTED, GRID)
+AXES = (BLUE, MUTED, ORANGE)
 LINES = (
     # vectors, angles, label, colour
     (torch.float64, "float64", "float64", MUTED),

@@ -382,6 +382,9 @@ function textIn([left, top, width, height], { shown, chosen }) {
   };
 }
 
+// In per cent. A pale red could hardly be told from the ink.
+const reddened = (red) => Math.round(100 * Math.sqrt(red / LEVELS));
+
 const level = (share) => Math.round(LEVELS * Math.min(1, Math.max(0, share)));
 
 // The letters, a text element for each row. Costly letters are red, and letters after the chosen byte are hidden while
@@ -402,7 +405,7 @@ function written({ shown, chosen }, { place }, reds) {
     style: "font-family: ui-monospace, monospace",
   }, ...Object.values(parts).map(({ red, ahead, xs, text }) => svg("tspan", {
     x: xs.join(" "), ...(ahead ? { class: "rb-ahead" } : {}),
-    ...(red ? { style: `fill: color-mix(in srgb, var(--rb-5) ${100 * red / LEVELS}%, var(--rb-ink))` } : {}),
+    ...(red ? { style: `fill: color-mix(in srgb, var(--rb-5) ${reddened(red)}%, var(--rb-ink))` } : {}),
   }, text))));
 }
 

@@ -31,7 +31,7 @@ function compute({ measure, layer, head, found }) {
 // ---- On the page ----
 
 const [LEFT, RIGHT] = [42, 10];
-const HEADING = 50; // above a panel
+const HEADING = 54; // above a panel
 const AXIS = 38; // below it
 const GAP = 8; // between the rows of panels
 const SHADES = 24;

@@ -38,7 +38,7 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
         ("interpolation", Interpolation(factor), "-", 9, (0, 9)),
         ("NTK-aware", NTKAware(factor), "-", 48, (6, -10)),
         ("by parts", NTKByParts(factor, trained_length), "-", 34, (-5, 3)),
-        ("YaRN's code", YaRN(factor, trained_length), "--", 25, (3, -10)),
+        ("YaRN's code", YaRN(factor, trained_length), "--", 23, (3, -20)),
         (
             "Llama 3.1",
             NTKByParts(factor, trained_length, beta=4.0),
@@ -56,11 +56,11 @@ def stretches(inv_freq: Tensor, trained_length: int, target_length: int) -> None
     pairs = len(inv_freq)
     first = int(turned(inv_freq, trained_length).sum())
     # The line begins above the name of Llama 3.1's curve.
-    ax.axvline(first - 0.5, 0.27, color=MUTED, linewidth=1, linestyle="--")
+    ax.axvline(first - 0.5, 0.32, color=MUTED, linewidth=1, linestyle="--")
     ax.text((first + pairs - 1) / 2, 1.15, "no full turn", color=MUTED, ha="center")
     ax.set(
         yscale="log",
-        ylim=(0.93, 16),
+        ylim=(0.77, 16),
         xlabel="pair i",
         ylabel="stretch of the wavelength",
     )

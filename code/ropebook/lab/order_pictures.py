@@ -155,7 +155,7 @@ def folding(found: Mapping, model: str, pair: int, alt: str, caption: str) -> No
     )
     looks = (
         ("as trained", theta, MUTED, torch.argmin, (0, -10)),
-        (f"pair {pair} halved", slowed, BLUE, torch.argmax, (7, 4)),
+        (f"pair {pair} halved", slowed, BLUE, torch.argmax, (12, 5)),
     )
     for ax, (heading, which) in zip(axes, panels, strict=True):
         for label, frequencies, colour, extreme, offset in looks:

@@ -303,8 +303,9 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
     for (const { trait } of spec.dials) knobs[trait].show(values, idle[trait]);
     redrawn(stats, () => spec.stats(data, values).map(([name, value, remark = ""]) => {
       const look = `${value}`.length <= SHORT ? { class: "rb-short" } : {};
+      const gap = remark.length > 6 ? " " : "\u00a0"; // a unit stays with its number
       return html("div", {}, html("dt", {}, name), " ",
-        html("dd", {}, html("span", look, value), " ", html("small", {}, ...unbroken(remark, NUMBERED))));
+        html("dd", {}, html("span", look, value), gap, html("small", {}, ...unbroken(remark, NUMBERED))));
     }));
     setText(summary, joined(spec.describe(data, values)));
   }
