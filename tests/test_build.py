@@ -166,6 +166,16 @@ def test_alternative_text_must_say_something(shell, text, uri, problem):
     assert (found is None) if problem is None else problem in found
 
 
+def test_a_signature_has_defaults_that_sphinx_can_parse(shell):
+    signature = (
+        "(m: Mapping[str, str], a: list[dict[str, str]] = <factory>, b: ~abc.Mapping[str, str] = <factory>, c: int = 0)"
+    )
+    text, result = shell.with_empty_defaults(None, "class", "C", None, None, signature, "str")
+    assert text == "(m: Mapping[str, str], a: list[dict[str, str]] = [], b: ~abc.Mapping[str, str] = {}, c: int = 0)"
+    assert result == "str"
+    assert shell.with_empty_defaults(None, "data", "D", None, None, None, None) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("html", "texts"),
     [

@@ -38,6 +38,8 @@ UNUSED = re.compile(r"thebe|toggle|design-tabs|sphinx-design|DOCUMENTATION_OPTIO
 # This script isn't bundled with the others, because only pages with figures load it.
 HOST = "explorer-host.js"
 SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
+# A default value that is made for each instance; the second group is its type.
+MADE = re.compile(r"(: ~?[\w.]*?\b(list|Mapping|dict)\b[^=:]*= )<factory>")
 EMPTY_HEADING = '<th class="head"><p></p></th>'
 MACHINERY = (BOOK / "_ext", BOOK / "_templates", ROOT / "tools")
 ALT_LEAST = 20
@@ -128,6 +130,14 @@ def drop_unused(app: Sphinx, pagename: str, templatename: str, context: dict, do
     body = body.replace(EMPTY_HEADING, "<td></td>")
     body = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
     context["body"] = body.replace(' role="doc-biblioentry"', "")
+
+
+def with_empty_defaults(app: Sphinx, *parts: object) -> tuple[str | None, str | None]:
+    """Write the default of a field that begins as an empty list or mapping as [] or {}. If Sphinx finds its usual name,
+    ``<factory>``, it can't parse the signature."""
+    *_, signature, result = parts
+    text = MADE.sub(lambda found: found[1] + ("[]" if found[2] == "list" else "{}"), signature or "")
+    return text or None, result
 
 
 # -- names in code -----------------------------------------------------------------------------------------------------
@@ -342,6 +352,8 @@ def setup(app: Sphinx) -> dict:
     app.add_config_value("ropebook_machinery", machinery(), "env", str)
     app.set_translator("html", Writer)
     app.connect("config-inited", prepare_assets)
+    app.setup_extension("sphinx.ext.autodoc")
+    app.connect("autodoc-process-signature", with_empty_defaults)
     app.connect("html-page-context", drop_unused, priority=900)
     app.connect("html-page-context", describe)
     app.connect("doctree-resolved", add_first_line)
