@@ -161,12 +161,16 @@ function curvesOf({ left, right, head, top, floor }, data, { dim, scaled }) {
   const named = (at, colour, text) => svg("text", { x: start, y: at, "font-size": 13, ...OUTLINED,
     ...inColour(colour) }, text);
   const above = medianDims.findLastIndex((d) => x(d) < start + end);
+  // Lower, if an orange dot would be in the way.
+  const under = medianDims.map((d, i) => [x(d), y(medianRaw[i])]).filter(([at]) => at > start - 4 && at < start + end);
+  let below = y(medianScaled[above]) + 18;
+  while (below < floor - 8 && under.some(([, at]) => Math.abs(at - below + 4) < 12)) below += 4;
   return [
     ...titled(left - 50, head, "Size of the gradient", `small dots: median of ${DRAWS} draws`),
     ...[1, 2, 3].map((n) => level(y(LEAST * 10 ** n), "grid")), level(floor, "muted"),
     svg("path", { d: `M${x(dim)},${top - 4}V${floor}`, ...lined("ink", 1.5) }),
     ...dots(medianRaw, 2), ...dots(medianScaled, 1),
-    named(y(Math.max(...medianRaw)) - 8, 2, "not divided"), named(y(medianScaled[above]) + 18, 1, "divided by √d"),
+    named(y(Math.max(...medianRaw)) - 8, 2, "not divided"), named(below, 1, "divided by √d"),
     sideways, up, quietText((left + right) / 2, floor + 36, "head dimension d", { "text-anchor": "middle" }),
     svg("circle", { cx: x(dim), cy: y(gradient), r: 6.5,
       style: `fill: var(--rb-${scaled ? 1 : 2}); stroke: var(--rb-paper); stroke-width: 2.5` }),
