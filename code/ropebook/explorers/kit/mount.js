@@ -303,7 +303,7 @@ function teller(spec, knobs, { stats, summary, spoken }, count, page, app) {
     for (const { trait } of spec.dials) knobs[trait].show(values, idle[trait]);
     redrawn(stats, () => spec.stats(data, values).map(([name, value, remark = ""]) => {
       const look = `${value}`.length <= SHORT ? { class: "rb-short" } : {};
-      const gap = remark.length > 6 ? " " : "\u00a0"; // a unit stays with its number
+      const gap = remark && remark.length <= 6 ? "\u00a0" : " "; // a unit stays with its number
       return html("div", {}, html("dt", {}, name), " ",
         html("dd", {}, html("span", look, value), gap, html("small", {}, ...unbroken(remark, NUMBERED))));
     }));
