@@ -6,7 +6,9 @@ import { cosSinGrid, fourierSum, hundredths, invFreq, lastCall, normals, samples
 import { allOf, count, grouped, tidy } from "./kit/text.js";
 import { css } from "./kit/colours.js";
 import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
-import { axis, fitCanvas, inColour, niceStep, pill, pillHalf, scale, textWidth, titled } from "./kit/drawing.js";
+import {
+  axis, fitCanvas, fitting, inColour, niceStep, pill, pillHalf, scale, textWidth, titled,
+} from "./kit/drawing.js";
 import { across } from "./kit/hand.js";
 import { outlineOf, paintOutline, setPaints } from "./kit/outlines.js";
 import { panels } from "./kit/panels.js";
@@ -248,14 +250,12 @@ function names({ wide, width, left }, data, { distance }) {
   const which = data.shown.length < pairs ? `${data.shown.length} of ${pairs}, fast to slow` : "Fast to slow";
   const coloured = (text, colour) => svg("tspan", inColour(colour), text);
   const [at, room] = [`Δ = ${grouped(distance)}`, width - left];
-  const fitting = [`The products at ${at}`, `At ${at}`].find((one) => textWidth(one, 14, 600) < room);
-  const [adds, takes] = [["Blue adds", "orange takes away"], ["adds", "takes away"]].find((both) => {
-    return textWidth(both.join(", "), 12) < room;
-  }) ?? ["adds", "takes"];
+  const title = fitting([`The products at ${at}`, `At ${at}`, at], room, 14, 600);
+  const [adds, takes] = fitting(["Blue adds, orange takes away", "adds, takes away", "adds, takes"], room).split(", ");
   return [
     ...titled(0, 0, wide ? "One wave for each pair of dimensions" : "One wave for each pair",
       which),
-    ...titled(left, 0, fitting ?? at, coloured(adds, "1"), ", ", coloured(takes, "2")),
+    ...titled(left, 0, title, coloured(adds, "1"), ", ", coloured(takes, "2")),
   ];
 }
 

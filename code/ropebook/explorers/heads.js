@@ -4,7 +4,7 @@
 import { BAND, dials, EDGES, HEADS, LAYERS, MEASURES, NATS, WEIGHTS } from "./heads.py";
 import { exact, percent } from "./kit/text.js";
 import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
-import { axis, inColour, lined, NARROW, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, fitting, inColour, lined, NARROW, scale, titled } from "./kit/drawing.js";
 import { hand } from "./kit/hand.js";
 import { panels } from "./kit/panels.js";
 import { explorer } from "./kit/mount.js";
@@ -145,11 +145,6 @@ function bars([left, top, width, height], values, places, barWidth) {
   ];
 }
 
-// The first of the texts that fits, or the last one.
-function fitting(room, ...texts) {
-  return texts.find((text) => textWidth(text, 12) < room) ?? texts.at(-1);
-}
-
 function drawShares({ narrow, shares: place }, { shares }, { layer, head }) {
   const [left, top, width, height] = place;
   const step = width / shares.length;
@@ -159,8 +154,8 @@ function drawShares({ narrow, shares: place }, { shares }, { layer, head }) {
   const band = at((BAND[0] + BAND[1]) / 2);
   return [
     ...titled(0, top - HEADING, `Layer ${layer}, head ${head}`,
-      fitting(width + LEFT - 6, "each pair’s share of query length × key length",
-        "share of query length × key length", "share of each pair")),
+      fitting(["each pair’s share of query length × key length", "share of query length × key length",
+        "share of each pair"], width + LEFT - 6)),
     svg("rect", { x: at(BAND[0] - 0.5), y: top, width: (BAND[1] - BAND[0] + 1) * step, height,
       style: "fill: var(--rb-2); fill-opacity: 0.22" }),
     ...bars(place, shares, shares.map((_, pair) => at(pair)), Math.max(1.5, step - 1)),
@@ -185,8 +180,8 @@ function drawWeights({ narrow, weights: place }, { weights }) {
       narrow ? "by distance" : "to the 1st token, then by distance"),
     ...bars(place, weights, weights.map((_, k) => at(k)), step - 2),
     bottom,
-    quietText(left + width / 2, top + height + 33, fitting(width + 2 * RIGHT, "distance in tokens (start of each bin)",
-      "distance (start of each bin)", "distance"), { "text-anchor": "middle" }),
+    quietText(left + width / 2, top + height + 33, fitting(["distance in tokens (start of each bin)",
+      "distance (start of each bin)", "distance"], width + 2 * RIGHT), { "text-anchor": "middle" }),
   ];
 }
 

@@ -6,7 +6,7 @@ import { cosSinGrid, evenEdges, fourierSum, invFreq, lastCall, minMaxBand } from
 import { grouped, lowered, tidy } from "./kit/text.js";
 import { css, diverging, divergingTable } from "./kit/colours.js";
 import { html, put, redrawn, setText, svg } from "./kit/elements.js";
-import { axis, bandPath, fitCanvas, NARROW, niceStep, scale, textWidth } from "./kit/drawing.js";
+import { axis, bandPath, fitCanvas, fitting, NARROW, niceStep, scale, textWidth } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 
@@ -286,7 +286,7 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
   const order = interleaved ? "alternating sines and cosines" : "sines, then cosines";
   const blends = per === 1 ? "" : `Columns blend ${4 * per - (per % 2)} positions, so fast waves fade.`;
   const both = `Rows: ${order}. ${blends}`;
-  setText(frame.subtitle, blends && textWidth(both, 12) > width ? blends : both);
+  setText(frame.subtitle, fitting(blends ? [both, blends] : [both], width));
   put(frame.subtitle, { y: top - 14 });
   put(frame.kernelTitle, { y: curveTop - 30 });
   put(frame.kernelNote, { y: curveTop - 12 });
@@ -306,8 +306,8 @@ function drawFrame(frame, width, plot, { data, values, x, y, layout }, levels) {
       "font-size": 12, "text-anchor": "middle", class: "rb-quiet",
     }, name)),
   ]);
-  const product = `Product of the two encodings, divided by d/2 = ${dim / 2}`;
-  setText(frame.kernelNote, textWidth(product, 12) > width ? `Product of encodings, divided by ${dim / 2}` : product);
+  setText(frame.kernelNote, fitting([`Product of the two encodings, divided by d/2 = ${dim / 2}`,
+    `Product of encodings, divided by ${dim / 2}`], width));
   redrawn(frame.levels, () => levels.map((level) => svg("line", {
     x1: LEFT, x2: right, y1: y(level), y2: y(level), style: `stroke: var(--rb-${level ? "grid" : "muted"})`,
   })));

@@ -5,7 +5,7 @@ import { cosSinGrid, dot, fourierSum, hundredths, invFreq, lastCall, normals, si
 import { allOf, exact, grouped, lowered, tidy } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
 import {
-  arrowPath, axis, circlePath, inColour, levelsOf, lined, niceStep, OUTLINED, scale, textWidth, titled,
+  arrowPath, axis, circlePath, fitting, inColour, levelsOf, lined, niceStep, OUTLINED, scale, titled,
 } from "./kit/drawing.js";
 import { across } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
@@ -247,8 +247,8 @@ function drawCurves(curves, [from, high, width, tall], { rope, added, ropeCurve,
   const x = scale([0, SHIFTS - 1], [from, to]);
   const y = scale([levels[0], levels.at(-1)], [floor, high]);
   const name = `Score ${dim === 2 ? "of" : "over"} ${allOf(dim / 2, "pair")}`;
-  const [rotated, summed] = [["RoPE ⟨Rₘ₊ₜq, Rₙ₊ₜk⟩", "sinusoidal ⟨q + PEₘ₊ₜ, k + PEₙ₊ₜ⟩"],
-    ["RoPE ⟨Rq, Rk⟩", "sinusoidal ⟨q + PE, k + PE⟩"]].find((both, k) => k || textWidth(both.join(" and "), 12) < to);
+  const [rotated, summed] = fitting(["RoPE ⟨Rₘ₊ₜq, Rₙ₊ₜk⟩ and sinusoidal ⟨q + PEₘ₊ₜ, k + PEₙ₊ₜ⟩",
+    "RoPE ⟨Rq, Rk⟩ and sinusoidal ⟨q + PE, k + PE⟩"], to).split(" and ");
   redrawn(curves.titles, () => titled(0, high - 52, name, svg("tspan", inColour("1"), rotated), " and ",
     svg("tspan", inColour("muted"), summed)));
   put(curves.levels, { d: levels.map((level) => `M${from},${y(level).toFixed(2)}H${to}`).join("") });

@@ -4,7 +4,7 @@
 import { BEYOND, BLOCK, dials, REACH, STEP, TRAINED, WEIGHTS, WITHIN } from "./penalty.py";
 import { exact, grouped } from "./kit/text.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, inColour, levelsOf, lined, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, fitting, inColour, levelsOf, lined, scale, textWidth, titled } from "./kit/drawing.js";
 import { across } from "./kit/hand.js";
 import { explorer } from "./kit/mount.js";
 import { panels } from "./kit/panels.js";
@@ -117,8 +117,8 @@ function lossPanel(plot, { losses, plainLosses }, { factor, bias }) {
   const path = (found) => {
     return `M${found.map((loss, k) => `${x((k + 0.5) * BLOCK).toFixed(1)},${y(loss).toFixed(1)}`).join("L")}`;
   };
-  const titles = ["Measured loss by position (nats)", "Loss by position (nats)"];
-  const title = titles.find((one) => textWidth(one, 14, 600) <= ends[1] + RIGHT - plot.edge) ?? titles[1];
+  const title = fitting(["Measured loss by position (nats)", "Loss by position (nats)"], ends[1] + RIGHT - plot.edge,
+    14, 600);
   const said = losses ? [] : linesOf(unmeasured(bias.losses, factor), ends[1] - ends[0] - 4);
   return [
     ...titled(plot.edge, 0, title, ...keys(factor, losses && "slowed")),

@@ -7,7 +7,7 @@ import { grouped, tidy } from "./kit/text.js";
 import { divergingTable, mix } from "./kit/colours.js";
 import { snap } from "./kit/dials.js";
 import { html, put, quietText, redrawn, svg } from "./kit/elements.js";
-import { axis, fitCanvas, niceStep, paintCells, scale, textWidth, titled } from "./kit/drawing.js";
+import { axis, fitCanvas, fitting, niceStep, paintCells, scale, titled } from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { play } from "./kit/play.js";
 import { explorer } from "./kit/mount.js";
@@ -273,10 +273,10 @@ function paintTable(context, small, [x, width, tall], { count, dim }, rows, fres
 
 function titles({ wide, panel, left, right, errors }, dtype, rounded) {
   const what = wide && ["frequencies", "positions"].includes(rounded) ? `${rounded}, result` : rounded;
-  const fitting = (long, short) => (wide || textWidth(long, 12) <= panel ? long : short);
+  const room = wide ? Infinity : panel;
   return [
-    ...titled(left, 0, "Exact", fitting("blue above 0, orange below", fitting("blue: above 0", "float64"))),
-    ...titled(right, 0, dtype, fitting(`rounded: ${what}`, what)),
+    ...titled(left, 0, "Exact", fitting(["blue above 0, orange below", "blue: above 0", "float64"], room)),
+    ...titled(right, 0, dtype, fitting([`rounded: ${what}`, what], room)),
     ...titled(errors, 0, "Error", wide ? "of each entry" : "by entry"),
   ];
 }

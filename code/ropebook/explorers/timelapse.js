@@ -5,7 +5,9 @@ import { hundredths, invFreq, lastCall } from "./kit/rope.js";
 import { allOf, capital, count, exact, grouped, tidy } from "./kit/text.js";
 import { css, mix } from "./kit/colours.js";
 import { html, put, redrawn, svg } from "./kit/elements.js";
-import { axis, fitCanvas, lined, niceStep, OUTLINED, packCells, scale, textWidth, titled } from "./kit/drawing.js";
+import {
+  axis, fitCanvas, fitting, lined, niceStep, OUTLINED, packCells, scale, textWidth, titled,
+} from "./kit/drawing.js";
 import { hand, ofDial } from "./kit/hand.js";
 import { stepButtons } from "./kit/knobs.js";
 import { panels } from "./kit/panels.js";
@@ -206,9 +208,8 @@ function legend(/** @type {number[]} */ [width, y], { room, base, trained_length
   const shades = [0, 16, 32, 48, 64].map((k, at) => {
     return svg("rect", { x: second + 8 * at, y: y - 11, width: 8.5, height: 12, style: `fill: ${paints.larger[k]}` });
   });
-  const [brief, long] = [`to ${tidy(highest)}`, `then rising, to ${tidy(highest)} at token ${grouped(room)}`];
-  const fits = second + 47 + textWidth(long, 12) < width;
-  return [known, text(18, first), ...shades, text(second + 47, fits ? long : brief)];
+  const last = [`then rising, to ${tidy(highest)} at token ${grouped(room)}`, `to ${tidy(highest)}`];
+  return [known, text(18, first), ...shades, text(second + 47, fitting(last, width - second - 47))];
 }
 
 function curve({ from, to, floor, top, x, y }, { keys, errors }, { room, trained_length, length }) {

@@ -56,6 +56,11 @@ export function textWidth(text, size, weight = 400) {
   return widths.get(key);
 }
 
+// The first of the texts that is no wider than the room, or the last one.
+export function fitting(texts, room, size = 12, weight = 400) {
+  return texts.find((text) => textWidth(text, size, weight) <= room) ?? texts.at(-1);
+}
+
 // Returns a function that maps a value to a coordinate, on a linear or a logarithmic axis.
 export function scale(/** @type {number[]} */ [from, to], /** @type {number[]} */ [start, end], log = false) {
   const at = log ? (value) => Math.log(value / from) / Math.log(to / from) : (value) => (value - from) / (to - from);

@@ -198,7 +198,7 @@ const KINDS = {
 };
 
 // A row of buttons that change a whole-number dial within limits()[0] … limits()[1]. `noun` names what is counted.
-// `letter` stands before the buttons, where the dial itself is not beside them.
+// `letter` names the dial if it is not beside the buttons.
 export function stepButtons({ change, listen, values }, trait, noun, limits, letter = "") {
   const within = (value) => Math.min(limits()[1], Math.max(limits()[0], value));
   const steps = [-16, -1, 1, 16].map((by) => {
