@@ -36,6 +36,18 @@ class NotebookError(SphinxError):
     category = "Notebook error"
 
 
+def fenced(text: str, language: str) -> str:
+    """Return a block of code, in a fence longer than any in the code."""
+    text = text.rstrip("\n")
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def folded(title: str, text: str) -> str:
+    """Return a closed box. The title and the text are Markdown."""
+    return f"<details>\n<summary>{TITLES.renderInline(title)}</summary>\n\n{text}\n\n</details>"
+
+
 class Writer:
     """Converts one page to notebook cells.
 
@@ -215,9 +227,8 @@ class Writer:
             case nodes.math_block():
                 return self.display(node)
             case nodes.literal_block():
-                text, language = node.astext().rstrip("\n"), node.get("language", "")
-                fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-                return f"{fence}{'' if language in ('none', 'default') else language}\n{text}\n{fence}"
+                language = node.get("language", "")
+                return fenced(node.astext(), "" if language in ("none", "default") else language)
             case nodes.bullet_list() | nodes.enumerated_list():
                 numbers = isinstance(node, nodes.enumerated_list)
                 marks = (f"{k}. " if numbers else "- " for k in range(node.get("start", 1), len(node) + 9))
@@ -275,7 +286,7 @@ class Writer:
         children = node.children[has_title:]
         if "dropdown" not in node["classes"]:
             return "> " + self.indented(f"**{title}**\n\n{self.quoted(children)}", "> ")
-        return f"<details>\n<summary>{TITLES.renderInline(title)}</summary>\n\n{self.blocks(children)}\n\n</details>"
+        return folded(title, self.blocks(children))
 
     def table(self, node: nodes.table) -> str:
         self.in_table = True

@@ -21,7 +21,7 @@ from sphinx.config import Config
 
 from tools import execute
 from tools.first_cell import first_cells
-from tools.markdown import NotebookError, Writer
+from tools.markdown import NotebookError, Writer, fenced, folded
 from tools.paths import write_whole
 from tools.pictures import as_images
 
@@ -117,8 +117,8 @@ class NotebookBuilder(Builder):
         if not re.search(r"\b(solution|answer)\b", title):
             return cell
         found = [output.get("text") or output.data.get("text/plain", "") for output in cell.outputs]
-        texts = [f"```python\n{cell.source}\n```", *(f"```text\n{text.rstrip()}\n```" for text in found if text)]
-        return new_markdown_cell("\n\n".join([f"<details>\n<summary>{title}</summary>", *texts, "</details>"]))
+        texts = [fenced(cell.source, "python"), *(fenced(text, "text") for text in found if text)]
+        return new_markdown_cell(folded(title, "\n\n".join(texts)))
 
     def finish_cell(self, cell: NotebookNode) -> None:
         """Fold code and outputs that the page hides, convert drawings to images, and remove outputs that only the site

@@ -33,7 +33,7 @@ On Windows, write `.venv\\Scripts` instead of `.venv/bin`. On a machine without 
 smaller download; see PyTorch's own page for the command.
 
 - **VS Code**: open this folder and trust it, or figures and tables stay blank ("Restricted Mode"). Choose `.venv` as
-  the kernel. VS Code doesn't fold code, so the cells that set up a chapter stand open.
+  the kernel. VS Code doesn't fold code, so the cells that set up a chapter are open.
 - **Colab**: open a notebook, upload `{wheel.name}` to the files on the left, and run the first cell.
 
 The first cell of each notebook uses the package `ropebook` if it is installed. If not, it installs the wheel from this
